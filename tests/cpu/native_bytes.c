@@ -48,7 +48,8 @@ static bool fits(x86_op op, unsigned bytes, bool memory) {
   if (((op >= X86_MOVQ && op <= X86_MOVSS_TO) || op == X86_EMOVQ || op == X86_EMOVQ_TO) && (bytes > 16 || !memory))
     return false;
   if ((op == X86_PINSRB || op == X86_PINSRW || op == X86_MOVHPD || mask || store) && !memory) return false;
-  if ((op == X86_BROADCASTSD || op == X86_PERMD || op == X86_PERMQ) && bytes == 16) return false;
+  if ((op == X86_BROADCASTSD || op == X86_PERMD || op == X86_PERMQ || op == X86_PERMHALVES) && bytes == 16)
+    return false;
   return (shape != X86_SHIFT && shape != X86_NARROW && shape != X86_MRI) || !memory || (shape == X86_MRI && !code.evex);
 }
 

@@ -91,72 +91,89 @@ def test_reduced_precision_has_the_bits_of_the_reference(t, exponent, mantissa):
     check("reduce-precision", t, t, values(t, 1), f", exponent_bits={exponent}, mantissa_bits={mantissa}")
 
 
-# --- complex numbers of two f32 ---
+# --- complex numbers ---
 
-def complex_values(arity):
-    """Parts that are ordinary, special, far apart in size, or together near the unit circle."""
+COMPLEX = {"c64": (np.complex64, "f32", [1e-40, 3e38, 1e20]), "c128": (np.complex128, "f64", [1e-310, 1e-200, 1e-90, 1.5e308, 1e150, 1e75])}
+
+
+def complex_values(t, arity):
+    """Parts that are ordinary, special, far apart in size, or together near the unit circle; for a while all are ordinary."""
     rng = np.random.default_rng(arity)
-    special = np.array([0, -0.0, 1, -1, np.inf, -np.inf, np.nan, 1e-40, 3e38, 1e20, 0.5, 88, -700, 3e9], np.float32)
+    of, real, far = COMPLEX[t]
+    special = np.array([0, -0.0, 1, -1, np.inf, -np.inf, np.nan, 0.5, 88, -700, 3e9, *far], real.replace("f", "float"))
     arrays = []
     for _ in range(arity):
-        parts = rng.standard_normal((2, 3000)).astype(np.float32) * np.float32(10) ** rng.integers(-4, 4, (2, 3000)).astype(np.float32)
+        parts = (rng.standard_normal((2, 3000)) * 10.0 ** rng.integers(-4, 4, (2, 3000))).astype(special.dtype)
         some = rng.random(parts.shape) < 0.2
+        some[:, 1000:1500] = False
         parts[some] = rng.choice(special, some.sum())
-        z = np.empty(3000, np.complex64)
+        z = np.empty(3000, of)
         z.real, z.imag = parts
         z[::7] = np.exp(1j * rng.uniform(-4, 4, len(z[::7])))
         arrays.append(z)
     return arrays
 
 
-def test_complex_ops_have_the_bits_of_the_reference():
+@pytest.mark.parametrize("t", COMPLEX)
+def test_complex_ops_have_the_bits_of_the_reference(t):
     for op, arity, types in ew.table():
-        if "c64" not in types:
+        if t not in types:
             continue
-        arrays = complex_values(arity)
-        to = "f32" if op in ("abs", "real", "imag") else "pred" if op == "compare" else "c64"
+        arrays = complex_values(t, arity)
+        to = COMPLEX[t][1] if op in ("abs", "real", "imag") else "pred" if op == "compare" else t
         for extra in (", direction=EQ", ", direction=NE") if op == "compare" else ("",):
-            check(op, "c64", to, arrays, extra)
+            check(op, t, to, arrays, extra)
 
 
 @pytest.mark.parametrize("t", TYPES)
 def test_conversions_to_complex_numbers_have_the_bits_of_the_reference(t):
-    check("convert", t, "c64", values(t, 1))
+    for to in COMPLEX:
+        check("convert", t, to, values(t, 1))
+
+
+@pytest.mark.parametrize("t", COMPLEX)
+def test_parts_and_sizes_of_complex_numbers_have_the_bits_of_the_reference(t):
+    other, x = "c64" if t == "c128" else "c128", complex_values(t, 1)
+    check("convert", t, other, x)
+    parts = [np.ascontiguousarray(part) for part in (x[0].real, x[0].imag)]
+    check("complex", COMPLEX[t][1], t, parts)
 
 
 MOVES = """HloModule m
 most {
-  a = f32[] parameter(0)
-  b = f32[] parameter(1)
-  ROOT c = f32[] maximum(a, b)
+  a = P[] parameter(0)
+  b = P[] parameter(1)
+  ROOT c = P[] maximum(a, b)
 }
 ENTRY e {
-  x = c64[3,70] parameter(0)
-  y = c64[3,70] parameter(1)
-  k = c64[] constant((0.5, -2))
-  none = c64[] constant((0, 0))
-  p = c64[3,74] pad(x, none), padding=0_0x3_1
-  s = c64[3,70] slice(p), slice={[0:3], [2:72]}
-  all = c64[3,70] broadcast(k), dimensions={}
-  m = c64[3,70] multiply(s, all)
+  x = T[3,70] parameter(0)
+  y = T[3,70] parameter(1)
+  k = T[] constant((0.5, -2))
+  none = T[] constant((0, 0))
+  p = T[3,74] pad(x, none), padding=0_0x3_1
+  s = T[3,70] slice(p), slice={[0:3], [2:72]}
+  all = T[3,70] broadcast(k), dimensions={}
+  m = T[3,70] multiply(s, all)
   equal = pred[3,70] compare(x, y), direction=NE
-  chosen = c64[3,70] select(equal, m, y)
-  even = c64[3,35] slice(chosen), slice={[0:3], [0:70:2]}
-  odd = c64[3,35] slice(y), slice={[0:3], [1:70:2]}
-  both = c64[3,35] multiply(even, odd)
-  conjugate = c64[3,35] subtract(even, both)
-  back = c64[3,35] reverse(conjugate), dimensions={1}
-  size = f32[3,35] abs(back)
-  zero = f32[] constant(0)
-  largest = f32[3] reduce(size, zero), dimensions={1}, to_apply=most
-  ROOT r = (c64[3,35], f32[3], c64[3,70]) tuple(back, largest, chosen)
+  chosen = T[3,70] select(equal, m, y)
+  even = T[3,35] slice(chosen), slice={[0:3], [0:70:2]}
+  odd = T[3,35] slice(y), slice={[0:3], [1:70:2]}
+  both = T[3,35] multiply(even, odd)
+  conjugate = T[3,35] subtract(even, both)
+  back = T[3,35] reverse(conjugate), dimensions={1}
+  size = P[3,35] abs(back)
+  zero = P[] constant(0)
+  largest = P[3] reduce(size, zero), dimensions={1}, to_apply=most
+  ROOT r = (T[3,35], P[3], T[3,70]) tuple(back, largest, chosen)
 }
 """
 
 
-def test_complex_numbers_are_moved_as_the_reference_moves_them():
+@pytest.mark.parametrize("t", COMPLEX)
+def test_complex_numbers_are_moved_as_the_reference_moves_them(t):
     rng = np.random.default_rng(1)
-    x, y = ((rng.standard_normal((3, 70)) + 1j * rng.standard_normal((3, 70))).astype(np.complex64) for _ in range(2))
-    got, want = xlac.compile(MOVES)(x, y), xlac.interpret(MOVES, x, y)
+    text = MOVES.replace("T[", t + "[").replace("P[", COMPLEX[t][1] + "[")
+    x, y = ((rng.standard_normal((3, 70)) + 1j * rng.standard_normal((3, 70))).astype(COMPLEX[t][0]) for _ in range(2))
+    got, want = xlac.compile(text)(x, y), xlac.interpret(text, x, y)
     for g, w in zip(got, want):
         assert np.asarray(g).tobytes() == np.asarray(w).tobytes()

@@ -31,36 +31,6 @@ double math_cos_f64(double x) {
   return __builtin_fabs(x) < 0x1p20 ? math_turned_f64(x, 1) : cos(x);
 }
 
-/* --- complex numbers ---
- *
- * Either, without a branch: which of both it is, is not known beforehand. */
-static double math_pick(bool first, double a, double b) {
-  uint64_t all = -(uint64_t)first;
-  return base_f64_of((base_f64_bits(a) & all) | (base_f64_bits(b) & ~all));
-}
-
-/* The root h of two squares, neither of which overflows or vanishes, less half the relative error of h^2. That error
- * is summed from differences that are exact (C. F. Borges, "An improved algorithm for hypot(a, b)", 2019). */
-static double math_root_of_squares(double big, double small) {
-  double h = __builtin_sqrt(big * big + small * small), d = h - small, e = h - big;
-  bool alike = h <= 2 * small;
-  double most = math_pick(alike, big * (2 * d - big), 2 * e * (big - 2 * small));
-  double rest = math_pick(alike, (d - 2 * (big - small)) * d, (4 * e - small) * small + e * e);
-  return h - (most + rest) / (2 * h);
-}
-
-/* An infinite part makes it infinite even beside a NaN, as C99 has it. Scaling by powers of two is exact. */
-double math_hypot(double x, double y) {
-  double a = __builtin_fabs(x), b = __builtin_fabs(y);
-  uint64_t p = base_f64_bits(a), q = base_f64_bits(b); /* whose order is that of the numbers */
-  double big = base_f64_of(p < q ? q : p), small = base_f64_of(p < q ? p : q);
-  if (!(a < INFINITY && b < INFINITY)) return a == INFINITY || b == INFINITY ? INFINITY : x + y;
-  if (small <= big * 0x1p-54) return big + small;
-  if (big > 0x1p511) return math_root_of_squares(big * 0x1p-600, small * 0x1p-600) * 0x1p600;
-  if (small < 0x1p-459) return math_root_of_squares(big * 0x1p600, small * 0x1p600) * 0x1p-600;
-  return math_root_of_squares(big, small);
-}
-
 #include "math_c128.h"
 
 /* --- special functions --- */

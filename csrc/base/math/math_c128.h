@@ -31,21 +31,13 @@ __attribute__((noinline)) static double math_log_apart(double x, double more) {
 __attribute__((noinline)) static math_dd math_squares(double a, double b) {
   return math_dd_add(math_dd_product(a, a), math_dd_product(b, b));
 }
-/* Numbers whose products with each other lose nothing at either end of the exponents. */
-static int math_is_tame(double v) {
-  uint64_t exponent = base_f64_bits(v) << 1 >> 53;
-  return (exponent - (1023 - 250) <= 500) | (v == 0);
-}
 /* Sizes of parts that may be squared: what the square of b loses does not show. */
 static int math_have_squares(double a, double b) {
   return (a < 0x1p500) & (b < 0x1p500) & ((b == 0) | (b > 0x1p-400));
 }
 
 math_c128 math_div_c128(math_c128 x, math_c128 y) {
-  double size = y.re * y.re + y.im * y.im;
-  if (math_is_tame(x.re) & math_is_tame(x.im) & math_is_tame(y.re) & math_is_tame(y.im) & (size > 0))
-    return (math_c128){(x.re * y.re + x.im * y.im) / size, (x.im * y.re - x.re * y.im) / size};
-  return math_from_c99(math_c99(x) / math_c99(y));
+  return math_div_is_tame_c128(x, y) ? math_div_tame_c128(x, y) : math_from_c99(math_c99(x) / math_c99(y));
 }
 
 /* Of two infinite parts neither the size nor the direction is known: NaN, as XLA's product of exp and cos gives. */
@@ -78,13 +70,8 @@ math_c128 math_log1p_c128(math_c128 x) {
   return (math_c128){0.5 * math_log_apart(u, (rest + t.lo) / u), im};
 }
 
-/* The larger part is the root of half of |x| and the real part's size; the other is im over two times that. */
 math_c128 math_sqrt_c128(math_c128 x) {
-  double a = __builtin_fabs(x.re), b = __builtin_fabs(x.im);
-  if (!(a < 0x1p500 && b < 0x1p500 && a + b > 0x1p-500)) return math_c99_sqrt_c128(x);
-  double root = __builtin_sqrt(0.5 * (a + math_hypot(a, b))), other = b / (2 * root);
-  double re = math_pick(x.re < 0, other, root), im = math_pick(x.re < 0, root, other);
-  return (math_c128){re, __builtin_copysign(im, x.im)};
+  return math_sqrt_is_tame_c128(x) ? math_sqrt_tame_c128(x) : math_c99_sqrt_c128(x);
 }
 
 /* Products of sinh and cosh of the real part with sine and cosine of the other. */

@@ -458,3 +458,70 @@ float math_digamma_f32(float x) {
   bool pole = v == whole && x < 0.5f;
   return x == INFINITY ? INFINITY : pole ? NAN : r;
 }
+
+/* --- sizes of complex numbers ---
+ *
+ * Either, without a branch: which of both it is, is not known beforehand. */
+static double math_pick(bool first, double a, double b) {
+  uint64_t all = -(uint64_t)first;
+  return base_f64_of((base_f64_bits(a) & all) | (base_f64_bits(b) & ~all));
+}
+
+/* The root h of two squares, neither of which overflows or vanishes, less half the relative error of h^2. That error
+ * is summed from differences that are exact (C. F. Borges, "An improved algorithm for hypot(a, b)", 2019). */
+static double math_root_of_squares(double big, double small) {
+  double h = __builtin_sqrt(big * big + small * small), d = h - small, e = h - big;
+  bool alike = h <= 2 * small;
+  double most = math_pick(alike, big * (2 * d - big), 2 * e * (big - 2 * small));
+  double rest = math_pick(alike, (d - 2 * (big - small)) * d, (4 * e - small) * small + e * e);
+  return h - (most + rest) / (2 * h);
+}
+
+/* An infinite part makes it infinite even beside a NaN, as C99 has it. Scaling by powers of two is exact. */
+__attribute__((noinline)) static double math_hypot_any(double x, double y) {
+  double a = __builtin_fabs(x), b = __builtin_fabs(y);
+  double big = math_pick(a < b, b, a), small = math_pick(a < b, a, b);
+  double up = math_pick(big > 0x1p511, 0x1p-600, math_pick(small < 0x1p-459, 0x1p600, 1));
+  double down = math_pick(big > 0x1p511, 0x1p600, math_pick(small < 0x1p-459, 0x1p-600, 1));
+  double root = math_root_of_squares(big * up, small * up) * down;
+  root = math_pick(small <= big * 0x1p-54, big + small, root);
+  bool whole = (a < INFINITY) & (b < INFINITY), infinite = (a == INFINITY) | (b == INFINITY);
+  return math_pick(whole, root, math_pick(infinite, INFINITY, x + y));
+}
+
+/* The same, sooner where no square overflows or vanishes. */
+double math_hypot(double x, double y) {
+  double a = __builtin_fabs(x), b = __builtin_fabs(y);
+  uint64_t p = base_f64_bits(a), q = base_f64_bits(b); /* whose order is that of the numbers */
+  double big = base_f64_of(p < q ? q : p), small = base_f64_of(p < q ? p : q);
+  bool plain = (big <= 0x1p511) & (small >= 0x1p-459) & (small > big * 0x1p-54);
+  return plain ? math_root_of_squares(big, small) : math_hypot_any(x, y);
+}
+
+/* --- the short ways of c128, for operands of which nothing overflows or vanishes in between --- */
+
+/* Numbers whose products with each other lose nothing at either end of the exponents. */
+static bool math_is_tame(double v) {
+  double size = __builtin_fabs(v);
+  return ((size >= 0x1p-250) & (size < 0x1p251)) | (v == 0);
+}
+static bool math_div_is_tame_c128(math_c128 x, math_c128 y) {
+  bool tame = math_is_tame(x.re) & math_is_tame(x.im) & math_is_tame(y.re) & math_is_tame(y.im);
+  return tame & (y.re * y.re + y.im * y.im > 0);
+}
+static math_c128 math_div_tame_c128(math_c128 x, math_c128 y) {
+  double size = y.re * y.re + y.im * y.im;
+  return (math_c128){(x.re * y.re + x.im * y.im) / size, (x.im * y.re - x.re * y.im) / size};
+}
+
+static bool math_sqrt_is_tame_c128(math_c128 x) {
+  double a = __builtin_fabs(x.re), b = __builtin_fabs(x.im);
+  return (a < 0x1p500) & (b < 0x1p500) & (a + b > 0x1p-500);
+}
+/* The larger part is the root of half of |x| and the real part's size; the other is im over two times that. */
+static math_c128 math_sqrt_tame_c128(math_c128 x) {
+  double a = __builtin_fabs(x.re), b = __builtin_fabs(x.im);
+  double root = __builtin_sqrt(0.5 * (a + math_hypot(a, b))), other = b / (2 * root);
+  double re = math_pick(x.re < 0, other, root), im = math_pick(x.re < 0, root, other);
+  return (math_c128){re, __builtin_copysign(im, x.im)};
+}

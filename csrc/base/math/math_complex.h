@@ -92,11 +92,13 @@ MATH_INLINE math_c128 math_logistic_c128(math_c128 x) {
   math_c128 e = math_exp_c128(math_neg_c128(x));
   return math_div_c128((math_c128){1, 0}, (math_c128){1 + e.re, e.im});
 }
-/* sqrt(x^2 + y^2), the same bits with every libc: glibc's own hypot changed its answers, and its version, in 2.35. */
+/* sqrt(x^2 + y^2), the same bits with every libc: glibc's own hypot changed its answers, and its version, in 2.35;
+ * math_called.h. */
 double math_hypot(double x, double y);
 MATH_INLINE math_c128 math_sign_c128(math_c128 x) {
   double a = math_hypot(x.re, x.im);
-  return x.re == 0 && x.im == 0 ? (math_c128){0, 0} : (math_c128){x.re / a, x.im / a};
+  bool none = (x.re == 0) & (x.im == 0);
+  return (math_c128){none ? 0 : x.re / a, none ? 0 : x.im / a};
 }
 /* --- c64, in f64 without branches: squares neither overflow nor vanish there --- */
 MATH_INLINE bool math_is_infinite_c64(math_c64 x) {

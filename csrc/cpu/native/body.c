@@ -17,7 +17,8 @@ bool nat_begin(nat_body *b, const kernel *k, const nat_target *target, uint32_t 
 
 static bool nat_is_same(const nat_value *a, const nat_value *b) {
   return a->kind == b->kind && a->width == b->width && a->op == b->op && a->number == b->number &&
-         a->in[0] == b->in[0] && a->in[1] == b->in[1] && a->in[2] == b->in[2] && a->bits == b->bits;
+         a->in[0] == b->in[0] && a->in[1] == b->in[1] && a->in[2] == b->in[2] && a->in[3] == b->in[3] &&
+         a->bits == b->bits;
 }
 
 static uint32_t nat_hash(const nat_value *v) {
@@ -164,6 +165,40 @@ uint32_t nat_call(nat_body *b, uintptr_t fn, uint32_t x, uint32_t y) {
   nat_value v = {.kind = NAT_CALL, .width = b->values[x].width, .in = {x, y, NAT_NONE}, .bits = fn};
   v.n_in = (uint8_t)(1 + (y != NAT_NONE));
   v.steady = b->values[x].steady && (y == NAT_NONE || b->values[y].steady);
+  return nat_add(b, v);
+}
+
+/* --- complex numbers of two f64 --- */
+
+uint32_t nat_pair(nat_body *b, uint32_t re, uint32_t im) {
+  nat_value v = {.kind = NAT_PAIR, .width = 8, .n_in = 2, .in = {re, im, NAT_NONE}};
+  assert(b->failed || (b->values[re].width == 8 && b->values[im].width == 8));
+  return nat_add(b, v);
+}
+
+uint32_t nat_half(nat_body *b, uint32_t stream, unsigned half) {
+  nat_value v = {.kind = NAT_HALF, .width = 8, .number = (uint8_t)half, .bits = stream};
+  v.in[0] = v.in[1] = v.in[2] = NAT_NONE;
+  assert(b->failed || (b->streams[stream].width == 16 && half < 2));
+  return nat_add(b, v);
+}
+
+/* What is taken apart and put together again is what it was. */
+uint32_t nat_weave(nat_body *b, uint32_t x, uint32_t y, unsigned which) {
+  if (b->failed) return 0;
+  const nat_value *p = &b->values[x], *q = &b->values[y];
+  unsigned back = which < 2 ? 2 : 0;
+  bool known = p->kind == NAT_WEAVE && q->kind == NAT_WEAVE && p->number == back && q->number == back + 1;
+  if (known && p->in[0] == q->in[0] && p->in[1] == q->in[1]) return p->in[which & 1];
+  nat_value v = {.kind = NAT_WEAVE, .width = 8, .number = (uint8_t)which, .n_in = 2, .in = {x, y, NAT_NONE}};
+  v.steady = p->steady && q->steady;
+  return nat_add(b, v);
+}
+
+uint32_t nat_far_loop(nat_body *b, uintptr_t fn, uint32_t near, uint32_t x, uint32_t y, uint32_t far) {
+  if (b->failed) return 0;
+  nat_value v = {.kind = NAT_FAR, .width = 8, .n_in = 3, .in = {near, x, far}, .bits = fn};
+  if (y != NAT_NONE) v.in[3] = y, v.n_in = 4;
   return nat_add(b, v);
 }
 

@@ -48,6 +48,7 @@ typedef enum nat_kind {
   NAT_TABLE,   /* a function's numbers from half table `bits` on, as many as the longest register holds; steady */
   NAT_ACC,     /* what fold number `bits` has combined before this vector */
   NAT_RESULT,  /* of loops (loop.h): what carry number `bits` came to */
+  NAT_PAIR,    /* no value: the parts of complex numbers of two f64, which are values */
   NAT_OP,      /* an instruction */
   NAT_LOAD_AT, /* of loops: the lane at place `bits`, whose upper half tells apart what is read at several times */
   NAT_GATHER,  /* lanes of stream number `bits`, each at its own place: elements from the run's pointer on, s32 in[0];
@@ -56,7 +57,11 @@ typedef enum nat_kind {
   NAT_NEIGHBOURS, /* neighbours of stream number `bits`, from the element on that the first lane of in[0] says, an s32
                    */
   NAT_CALL,       /* the op's loop (scalar/loops), whose address `bits` is, on the lanes of in[0] and perhaps in[1] */
-  NAT_FAR         /* in[0], but where a lane of the mask in[2] is set: function `number` of in[1], by a call */
+  NAT_HALF,       /* half `number` of what lanes of 16 bytes from stream number `bits` are, as lanes of 8 */
+  NAT_WEAVE, /* lanes of in[0] and in[1] in turn, the first half (`number` 0) or the second (1) of them; or the even
+                (2) or the odd ones (3) of both, one after the other */
+  NAT_FAR    /* in[0], but where a lane of the mask in[2] is set: function `number` of in[1], by a call; or the op's
+                loop, whose address `bits` is, on complex numbers of two lanes, in[1] and perhaps in[3] */
 } nat_kind;
 
 /* What the lanes of a loop's value have: the same in all, each its own, or the first what the value is and the others
@@ -70,7 +75,7 @@ typedef struct nat_value {
   bool steady;
   uint8_t lanes; /* of loops: nat_lanes */
   uint8_t turn;  /* the vector of a trip that it is of */
-  uint32_t in[3];
+  uint32_t in[4];
   uint32_t from; /* value of the kernel that it is for */
   uint64_t bits;
 } nat_value;
@@ -91,7 +96,8 @@ typedef struct nat_stream {
 
 typedef struct nat_store {
   uint32_t value, stream;
-  uint32_t result; /* 1: of folds: stored once, when all iterations are over */
+  uint16_t result; /* 1: of folds: stored once, when all iterations are over */
+  uint16_t half;   /* 1: of lanes of 16 bytes, what comes after the first vector */
 } nat_store;
 
 /* What goes from one vector to the next: it begins as `first`, a constant, and becomes `value`, which is computed from
@@ -116,7 +122,7 @@ typedef struct nat_body {
   nat_value *values;
   uint32_t *found, n_found; /* a table of values by their contents */
   nat_stream streams[NAT_MAX_STREAMS];
-  nat_store stores[KERNEL_MAX_STORES];
+  nat_store stores[2 * KERNEL_MAX_STORES];
   nat_fold folds[NAT_MAX_FOLDS];
 } nat_body;
 
@@ -163,6 +169,12 @@ static inline uint32_t nat_op2(nat_body *b, nat_lane op, uint32_t width, uint32_
 static inline uint32_t nat_shift(nat_body *b, nat_lane op, uint32_t width, uint32_t x, unsigned by) {
   return nat_op(b, op, width, x, NAT_NONE, NAT_NONE, by);
 }
+/* --- lanes of 8 bytes that are the halves of 16: complex numbers of two f64 */
+uint32_t nat_pair(nat_body *b, uint32_t re, uint32_t im);
+uint32_t nat_half(nat_body *b, uint32_t stream, unsigned half);
+uint32_t nat_weave(nat_body *b, uint32_t x, uint32_t y, unsigned which);
+/* near, but where `far` is set what the loop `fn` gives of x and perhaps y: lanes as they are in memory. */
+uint32_t nat_far_loop(nat_body *b, uintptr_t fn, uint32_t near, uint32_t x, uint32_t y, uint32_t far);
 /* Integers of one width as those of another: to a narrower one the low bits, to a wider one with the sign or zeros. */
 uint32_t nat_resize(nat_body *b, uint32_t x, uint32_t width, bool sign);
 

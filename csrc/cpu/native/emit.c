@@ -18,6 +18,12 @@ enum {
   EMIT_STEPS = 800 /* of vectors whose steps alternate, at most */
 };
 
+/* The kernel's output that the store is of. */
+static uint32_t emit_output(const emit_run *e, uint32_t store) {
+  const nat_stream *to = &e->b->streams[e->b->stores[store].stream];
+  return to->sum ? e->b->k->stores[to->buffer].buffer : to->buffer;
+}
+
 /* In the text, what the instructions that follow are for. */
 static void emit_say(emit_run *e, const emit_step *s) {
   const nat_value *v = &e->b->values[s->value];
@@ -25,7 +31,7 @@ static void emit_say(emit_run *e, const emit_step *s) {
   e->said = s->kind == EMIT_STORE ? NAT_NONE : v->from;
   const kernel_value *of = &e->b->k->values[v->from];
   if (s->kind == EMIT_STORE)
-    base_putf(e->c->text, "# store out%u\n", e->b->k->stores[s->number].buffer);
+    base_putf(e->c->text, "# store out%u\n", emit_output(e, s->number));
   else if (of->kind == KERNEL_OP)
     base_putf(e->c->text, "# v%u = %s\n", v->from, scalar_text((scalar_code)of->op.code));
   else
@@ -51,6 +57,12 @@ static void emit_value(emit_run *e, const emit_step *s) {
       break;
     case NAT_FAR:
       emit_far(e, s);
+      break;
+    case NAT_HALF:
+      emit_half(e, s);
+      break;
+    case NAT_WEAVE:
+      emit_weave(e, s);
       break;
     default: /* had from where it is */
       break;
@@ -124,13 +136,13 @@ static void emit_add_step(emit_run *e, emit_kind kind, uint32_t value, uint32_t 
                                        .turn = (uint8_t)turn,
                                        .value = value,
                                        .number = number,
-                                       .next = {NAT_NONE, NAT_NONE, NAT_NONE}};
+                                       .next = {NAT_NONE, NAT_NONE, NAT_NONE, NAT_NONE}};
 }
 
 /* Whether memory is read when the value is computed. */
 static bool emit_reads(const nat_body *b, const nat_value *v) {
   if (v->steady) return false;
-  if (v->kind == NAT_GATHER || v->kind == NAT_PART || v->kind == NAT_NEIGHBOURS) return true;
+  if (v->kind == NAT_GATHER || v->kind == NAT_PART || v->kind == NAT_NEIGHBOURS || v->kind == NAT_HALF) return true;
   for (uint32_t j = 0; j < v->n_in; j++)
     if (b->values[v->in[j]].kind == NAT_LOAD && !b->values[v->in[j]].steady) return true;
   return false;
@@ -345,10 +357,10 @@ static uint32_t emit_widths(const nat_body *b) {
   return widths;
 }
 
-/* Masks are of neighbours; where they are vectors, of 4 or 8 bytes a lane. */
+/* Masks are of neighbours, none for lanes of 16 bytes; where they are vectors, of 4 or 8 bytes a lane. */
 bool nat_has_tail(const nat_body *b) {
   for (uint32_t i = 0; i < b->n_streams; i++)
-    if (b->streams[i].stride != 0 && b->streams[i].stride != 1) return false;
+    if ((b->streams[i].stride != 0 && b->streams[i].stride != 1) || b->streams[i].width == 16) return false;
   return b->target->masks || ((emit_widths(b) & 3) == 0 && b->lanes <= 8);
 }
 
@@ -492,6 +504,6 @@ bool nat_emit(const nat_body *b, x86_code *c, base_arena *scratch) {
   assert(b->n_values > 0 && c->bytes.n == 0);
   if (!needed || !at_end || !nat_repeat(&own, turns, scratch)) return false;
   e.places = base_arena_zalloc(scratch, own.n_values * sizeof *e.places);
-  e.steps = BASE_ARRAY(scratch, emit_step, own.n_values + turns * (KERNEL_MAX_STORES + NAT_MAX_FOLDS));
+  e.steps = BASE_ARRAY(scratch, emit_step, own.n_values + turns * (2 * KERNEL_MAX_STORES + NAT_MAX_FOLDS));
   return e.places && e.steps && emit_all(&e, &own, needed, at_end, scratch);
 }

@@ -33,7 +33,7 @@ typedef enum emit_kind { EMIT_VALUE, EMIT_STORE, EMIT_FOLD, EMIT_EXIT, EMIT_COPY
 typedef struct emit_step {
   uint8_t kind, turn;     /* turn: the vector of a trip */
   uint32_t value, number; /* number: of the store, of the fold */
-  uint32_t next[3];       /* by operand: the step that uses it next, or NAT_NONE */
+  uint32_t next[4];       /* by operand: the step that uses it next, or NAT_NONE */
 } emit_step;
 
 /* Where a value is while a section is emitted. */
@@ -136,6 +136,8 @@ void emit_call_out(emit_run *e, const emit_call *call);
 void emit_gather(emit_run *e, const emit_step *s);
 void emit_part(emit_run *e, const emit_step *s);
 void emit_near(emit_run *e, const emit_step *s);
+void emit_half(emit_run *e, const emit_step *s);
+void emit_weave(emit_run *e, const emit_step *s);
 void emit_save(emit_run *e, uint64_t live, bool store); /* registers that are live, to or from the frame */
 void emit_store(emit_run *e, const emit_step *s);
 void emit_fold(emit_run *e, const emit_step *s);

@@ -162,6 +162,10 @@ void emit_far(emit_run *e, const emit_step *s) {
   emit_test_mask(e, far, bytes);
   emit_call call = {.x = (uint8_t)x, .y = (uint8_t)x, .to = (uint8_t)to, .which = v->number};
   call.lanes = emit_called_lanes(e, v);
+  if (v->bits) { /* of complex numbers, two lanes each */
+    call.fn = v->bits, call.which = 128, call.lanes = (uint8_t)(e->b->lanes / 2);
+    if (v->n_in > 3) call.y = (uint8_t)emit_pin(e, v->in[3]);
+  }
   emit_jump_out(e, X86_IF_NOT_EQUAL, call);
   emit_release(e, s, v->in, v->n_in);
 }
@@ -280,6 +284,51 @@ void emit_near(emit_run *e, const emit_step *s) {
   emit_move(e, emit_bytes(e, s->value), emit_take(e, s->value), m, false);
 }
 
+/* --- lanes of 16 bytes --- */
+
+void emit_half(emit_run *e, const emit_step *s) {
+  const nat_value *v = &e->b->values[s->value];
+  x86_rm m = emit_stream(e, (uint32_t)v->bits, s->turn);
+  m.disp += (int32_t)(v->number * e->target->vector);
+  emit_move(e, e->target->vector, emit_take(e, s->value), m, false);
+}
+
+/* By one instruction, whose index says which lanes of both. */
+static void emit_weave_by_index(emit_run *e, unsigned which, unsigned to, unsigned x, unsigned y) {
+  uint64_t index[NAT_VECTOR / 8];
+  for (uint64_t i = 0, lanes = NAT_VECTOR / 8; i < lanes; i++)
+    index[i] = which < 2 ? (i + which * lanes) / 2 + i % 2 * lanes : 2 * i + which - 2;
+  emit_move(e, NAT_VECTOR, to, x86_constant((int32_t)x86_add_constant(e->c, index, sizeof index)), false);
+  x86_vector(e->c, X86_PERMI2Q, NAT_VECTOR, to, x, x86_reg(y), 0);
+}
+
+/* Halves of registers, and lanes within them, trade places. */
+static void emit_weave_by_halves(emit_run *e, unsigned which, unsigned to, unsigned x, unsigned y) {
+  e->pinned |= 1ull << to;
+  unsigned more = emit_take(e, NAT_NONE), bytes = e->target->vector;
+  if (which < 2) {
+    x86_vector(e->c, X86_UNPCKLPD, bytes, to, x, x86_reg(y), 0);
+    x86_vector(e->c, X86_UNPCKHPD, bytes, more, x, x86_reg(y), 0);
+    x86_vector(e->c, X86_PERMHALVES, bytes, to, to, x86_reg(more), which ? 0x31 : 0x20);
+  } else {
+    x86_vector(e->c, X86_PERMHALVES, bytes, to, x, x86_reg(y), 0x20);
+    x86_vector(e->c, X86_PERMHALVES, bytes, more, x, x86_reg(y), 0x31);
+    x86_vector(e->c, which == 2 ? X86_UNPCKLPD : X86_UNPCKHPD, bytes, to, to, x86_reg(more), 0);
+  }
+  e->held[more] = NAT_NONE;
+}
+
+void emit_weave(emit_run *e, const emit_step *s) {
+  const nat_value *v = &e->b->values[s->value];
+  unsigned x = emit_pin(e, v->in[0]), y = emit_pin(e, v->in[1]), to = emit_take(e, s->value);
+  assert(e->b->lanes * 8 == e->target->vector);
+  if (e->target->masks)
+    emit_weave_by_index(e, v->number, to, x, y);
+  else
+    emit_weave_by_halves(e, v->number, to, x, y);
+  emit_release(e, s, v->in, v->n_in);
+}
+
 /* --- stores --- */
 
 void emit_store(emit_run *e, const emit_step *s) {
@@ -287,6 +336,7 @@ void emit_store(emit_run *e, const emit_step *s) {
   uint32_t value = s->value;
   unsigned reg = emit_pin(e, value);
   x86_rm to = emit_stream(e, store->stream, s->turn);
+  to.disp += (int32_t)(store->half * e->target->vector);
   if (e->masked)
     emit_masked(e, e->b->values[value].width, reg, to, true);
   else

@@ -36,6 +36,10 @@ x86_rm emit_stream(emit_run *e, uint32_t stream, uint32_t turn) {
     x86_load(e->c, X86_RAX, emit_pointer(stream));
   if (s->stride == 0) return x86_at(base, s->output ? ahead : 0);
   assert(s->stride == 1);
+  if (s->width == 16) { /* an index counts 8 at most */
+    x86_lea(e->c, X86_RAX, (x86_rm){.memory = true, .base = (uint8_t)base, .index = X86_RCX, .scale = 8});
+    return (x86_rm){.memory = true, .base = X86_RAX, .index = X86_RCX, .scale = 8, .disp = ahead};
+  }
   return (x86_rm){.memory = true, .base = (uint8_t)base, .index = X86_RCX, .scale = s->width, .disp = ahead};
 }
 

@@ -18,7 +18,7 @@ enum {
   NAT_STEP_RESIZE,
   NAT_STEP_SINE, /* of any f32 */
   NAT_STEP_COSINE,
-  NAT_STEP_JOIN,  /* two f32 to a c64 */
+  NAT_STEP_JOIN,  /* parts to a complex number */
   NAT_STEP_TABLE, /* of table `number` what the low four bits of the operand say */
   NAT_STEP_INNER  /* another function, `number`: of which opcode */
 };
@@ -47,19 +47,21 @@ static const uint32_t nat_tables[][16] = {
 
 #define NAT_TABLE(...)
 #define STEP(op, width, number, a, b, c) {NAT_STEP_##op, width, number, {a, b, c}},
-#define FUNCTION(type, code, widest, ...) static const nat_step nat_##type##_##code[] = {__VA_ARGS__};
+#define FUNCTION(type, code, widest, first, n, ...) __VA_ARGS__
+static const nat_step nat_steps[] = {
 #include "functions.def"
+};
 #undef FUNCTION
 #undef STEP
 
+/* By numbers, not by addresses, of which each would be one more to relocate. */
 typedef struct nat_function_row {
-  const nat_step *steps;
+  uint16_t first; /* among nat_steps */
   uint8_t n, widest;
 } nat_function_row;
 
 static const nat_function_row nat_functions[NAT_FUNCTION_TYPES][SCALAR_CODES] = {
-#define FUNCTION(type, code, widest, ...) \
-  [NAT_##type][SCALAR_##code] = {nat_##type##_##code, sizeof nat_##type##_##code / sizeof(nat_step), widest},
+#define FUNCTION(type, code, widest, first, n, ...) [NAT_##type][SCALAR_##code] = {first, n, widest},
 #include "functions.def"
 #undef FUNCTION
 #undef NAT_TABLE
@@ -132,9 +134,9 @@ static uint32_t nat_function_step(nat_body *b, const nat_step *s, const uint32_t
 uint32_t nat_function(nat_body *b, nat_function_type t, scalar_code opcode, const uint32_t *arguments) {
   const nat_function_row *f = &nat_functions[t][opcode];
   uint32_t values[256];
-  assert(f->n > 0);
+  assert(f->n > 0 && f->first + f->n <= (int)(sizeof nat_steps / sizeof *nat_steps));
   for (uint32_t i = 0; i < f->n; i++) {
-    const nat_step *s = &f->steps[i];
+    const nat_step *s = &nat_steps[f->first + i];
     uint32_t in[3] = {0, 0, 0};
     if (s->op == NAT_STEP_ARGUMENT) {
       values[i] = arguments[s->number];

@@ -5,9 +5,19 @@
 #include "../../scalar/loops/loops.h"
 #include "body.h"
 
-/* NEAR: sin, cos and tan of f32 numbers below 2^27. C8: of c64, given the operands' parts. INNER: of
- * f64, which others are made of, under the opcode of what they are nearly. */
-typedef enum nat_function_type { NAT_F4, NAT_F8, NAT_NEAR, NAT_C8, NAT_INNER, NAT_FUNCTION_TYPES } nat_function_type;
+/* NEAR: sin, cos and tan of f32 numbers below 2^27. C8: of c64, given the operands' parts. C16: of c128, but where
+ * WILD, a mask, is set; of all where there is no such function. INNER: of f64, which others are made of, under the
+ * opcode of what they are nearly. */
+typedef enum nat_function_type {
+  NAT_F4,
+  NAT_F8,
+  NAT_NEAR,
+  NAT_C8,
+  NAT_C16,
+  NAT_WILD,
+  NAT_INNER,
+  NAT_FUNCTION_TYPES
+} nat_function_type;
 
 /* The widest lanes that the function needs, or 0 where there is none. */
 uint32_t nat_function_width(nat_function_type t, scalar_code opcode);

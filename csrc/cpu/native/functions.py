@@ -40,6 +40,18 @@ SOURCE = """
 #define EXPR(code, arity, expr) PART(re, code, expr) PART(im, code, expr)
 #include "ir/ops.def"
 float op_c8_re_ABS(float a, float b, float c, float d) { return math_abs_c64((math_c64){a, b}); }
+#define C16(code, value) \\
+  double op_c16_re_##code(double a, double b, double c, double d) { \\
+    math_c128 x = (math_c128){a, b}; math_c128 y = (math_c128){c, d}; return (value).re; } \\
+  double op_c16_im_##code(double a, double b, double c, double d) { \\
+    math_c128 x = (math_c128){a, b}; math_c128 y = (math_c128){c, d}; return (value).im; }
+C16(MULTIPLY, math_mul_c128(x, y))
+C16(SIGN, math_sign_c128(x))
+C16(DIVIDE, math_div_tame_c128(x, y))
+C16(SQRT, math_sqrt_tame_c128(x))
+double op_c16_re_ABS(double a, double b, double c, double d) { return math_abs_c128((math_c128){a, b}); }
+bool op_wild_DIVIDE(double a, double b, double c, double d) { return math_div_is_tame_c128((math_c128){a, b}, (math_c128){c, d}); }
+bool op_wild_SQRT(double a, double b, double c, double d) { return math_sqrt_is_tame_c128((math_c128){a, b}); }
 float op_near_SINE(float x, float y, float z) { return math_sin_near_f32(x); }
 float op_near_COSINE(float x, float y, float z) { return math_cos_near_f32(x); }
 float op_near_TAN(float x, float y, float z) { return math_tan_near_f32(x); }
@@ -50,7 +62,8 @@ TYPES = {"float": "f4", "double": "f8", "int32_t": "s4", "uint32_t": "u4", "int6
          "bool": "b", "_Bool": "b"}
 # Functions of f64 with rows of their own, which others' steps refer to.
 INNER = {"math_angle": "ATAN2", "math_log_narrow": "LOG", "math_log1p_narrow": "LOG1P", "math_exp_narrow": "EXP", "math_expm1_narrow": "EXPM1",
-         "math_turned_f64": "SINE", "math_log_parts_f64": "POWER", "math_log_parts_f64_fma": "POWER"}
+         "math_turned_f64": "SINE", "math_log_parts_f64": "POWER", "math_log_parts_f64_fma": "POWER",
+         "math_hypot_any": "ABS"}
 TURNED = {"SINE", "COSINE", "TAN", "CHLO_TAN", "ASINH", "ATAN", "ACOSH"}  # of c64: others' rows, at another angle (lower_complex.c)
 BINARY = [["||"], ["&&"], ["|"], ["^"], ["&"], ["==", "!="], ["<", ">", "<=", ">="], ["<<", ">>"], ["+", "-"], ["*", "/", "%"]]
 COMPARE = {"==": 0, "!=": 4, "<": 1, "<=": 2, ">": 14, ">=": 13}
@@ -230,6 +243,14 @@ class Program:
 
     def mask_not(self, v):
         return self.step("b", "MASK_NOT", 0, [self.place(v)])
+
+    def opposite(self, v):
+        """The same as mask_not of comparisons of floats, but bits beside the lanes are 0."""
+        op, width, inputs, imm, _ = self.steps[v[1]]
+        if op == "FCMP":
+            return self.step("b", op, width, inputs, imm ^ 4)
+        other = {"MASK_AND": "MASK_OR", "MASK_OR": "MASK_AND"}[op]
+        return self.step("b", other, 0, [self.place(self.opposite(("b", i))) for i in inputs])
 
     def compare(self, op, a, b):
         if a[0][0] == "f":
@@ -498,6 +519,7 @@ class Reader:
             return ("f4" if name[-1] == "f" and name != "__builtin_inf" else "f8", None, float("inf"))
         if name in ("__builtin_nanf", "__builtin_nan"):
             return ("f4" if name == "__builtin_nanf" else "f8", None, float("nan"))
+        name = {"math_hypot": "math_hypot_any"}.get(name, name)
         functions = self.world[0]
         builtin = re.fullmatch(r"__builtin_(fabs|sqrt|copysign|fma)(f?)", name)
         rounding = re.fullmatch(r"math_(rint|floor|ceil)_f(32|64)", name)
@@ -507,6 +529,9 @@ class Reader:
         if rounding:  # has an instruction
             t = "f4" if rounding[2] == "32" else "f8"
             return p.op(t, "FROUND", p.convert(self.value(parts[0]), t), imm={"rint": 8, "floor": 9, "ceil": 10}[rounding[1]])
+        if name == "math_pick":
+            cond, yes, no = (self.value(part) for part in parts)
+            return p.select(cond, p.convert(yes, "f8"), p.convert(no, "f8"))
         if name not in functions:
             raise Strange("a call of " + name)
         if name in ("math_sin_f32", "math_cos_f32"):  # lowering knows how
@@ -559,17 +584,18 @@ def programs(text):
     """By (type, opcode): steps; and why there are none."""
     world, found, missing = definitions(text), {}, {}
     for name in world[0]:
-        if name.startswith("op_c8_im") or not (row := re.fullmatch(r"op_(f4|f8|near|c8)_(?:re_)?(\w+)", name)):
+        if re.match(r"op_c\d+_im", name) or not (row := re.fullmatch(r"op_(f4|f8|near|c8|c16|wild)_(?:re_)?(\w+)", name)):
             continue
         if row[1] == "c8" and row[2] in TURNED:
             continue
-        p, t = Program(), "f8" if row[1] == "f8" else "f4"
-        names = {x: p.step(t, "ARGUMENT", int(t[1]), imm=i) for i, x in enumerate("abcd" if row[1] == "c8" else "xyz")}
+        p, t = Program(), "f8" if row[1] in ("f8", "c16", "wild") else "f4"
+        names = {x: p.step(t, "ARGUMENT", int(t[1]), imm=i) for i, x in enumerate("abcd" if row[1] in ("c8", "c16", "wild") else "xyz")}
         try:
-            v = p.convert(returned(world, p, name, names), t)
-            if (other := f"op_c8_im_{row[2]}") in world[0] and row[1] == "c8":
+            v = returned(world, p, name, names)
+            v = p.opposite(v) if row[1] == "wild" else p.convert(v, t)
+            if (other := f"op_{row[1]}_im_{row[2]}") in world[0] and row[1][0] == "c":
                 parts = [p.place(v), p.place(p.convert(returned(world, p, other, names), t))]
-                v = p.step("c8", "JOIN", 8, parts)
+                v = p.step(row[1], "JOIN", 8, parts)
             steps = live(p.steps, p.place(v))
             if len(steps) > 255:
                 raise Strange("too long")
@@ -587,9 +613,10 @@ def programs(text):
 
 def written(found):
     lines = ["/* Written by functions.py: elementwise functions of floats as operations on lanes. STEP(op, bytes of a lane, number, operands); a",
-             " * CONSTANT's operands are the low and the high byte of its place among the NAT_NUMBERs; the last step of a FUNCTION is its result. A",
-             " * function is of a type and an opcode; NEAR ones are of f32 below 2^27, C8 ones of the parts of c64. A TABLE's number is its place",
-             " * among the NAT_TABLEs. */"]
+             " * CONSTANT's operands are the low and the high byte of its place among the NAT_NUMBERs; the last step of a FUNCTION is its result; its",
+             " * numbers are the widest lane's bytes, its first step's place among all, and how many there are. A",
+             " * function is of a type and an opcode; NEAR ones are of f32 below 2^27, C8 and C16 ones of the parts of c64 and c128, WILD says where",
+             " * such a one is not right. A TABLE's number is its place among the NAT_TABLEs. */"]
     numbers = sorted({step[4] for steps in found.values() for step in steps if step[0] == "CONSTANT"})
     line = ""
     for bits in numbers:
@@ -600,8 +627,10 @@ def written(found):
     lines.append(line.rstrip())
     tables = sorted({step[4] for steps in found.values() for step in steps if step[0] == "TABLE"})
     lines += [f"NAT_TABLE({', '.join(hex(v) for v in table)})" for table in tables]
+    first = 0
     for (t, code), steps in found.items():
-        lines.append(f"FUNCTION({t.upper()}, {code}, {max(s[1] for s in steps)},")
+        lines.append(f"FUNCTION({t.upper()}, {code}, {max(s[1] for s in steps)}, {first}, {len(steps)},")
+        first += len(steps)
         line = " "
         for op, width, inputs, imm, bits in steps:
             at = numbers.index(bits) if op == "CONSTANT" else 0

@@ -26,7 +26,7 @@ nat_type nat_lane_type_of(base_dtype t) {
     case BASE_KIND_FLOAT:
       return nat_float_type(t, bytes);
     case BASE_KIND_COMPLEX:
-      return t == XLAC_C64 ? (nat_type){NAT_COMPLEX, 8, 8, 0, 0} : (nat_type){NAT_NO_TYPE, 0, 0, 0, 0};
+      return (nat_type){NAT_COMPLEX, 8, bytes, 0, 0};
     default:
       return (nat_type){NAT_NO_TYPE, 0, 0, 0, 0};
   }
@@ -74,7 +74,11 @@ uint32_t nat_pack(nat_body *b, uint32_t x, nat_type t) {
 
 uint32_t nat_lower_constant(nat_lower_run *r, const kernel_value *v) {
   nat_type t = nat_lane_type_of((base_dtype)v->dtype);
-  uint64_t bits = 0;
+  uint64_t bits = 0, parts[2];
+  if (nat_is_wide(t)) {
+    memcpy(parts, v->data, sizeof parts);
+    return nat_pair(r->b, nat_constant(r->b, 8, parts[0]), nat_constant(r->b, 8, parts[1]));
+  }
   memcpy(&bits, v->data, t.bytes);
   if (t.kind == NAT_PRED) return nat_mask_constant(r->b, bits & 1);
   if (t.kind == NAT_BF16 || t.kind == NAT_F16) {
@@ -94,8 +98,16 @@ static void nat_lower_store(nat_lower_run *r, const kernel_store *s) {
     return;
   }
   nat_stream at = {.buffer = s->buffer, .output = true, .width = t.bytes, .stride = 1, .index = &s->index};
-  uint32_t value = nat_pack(b, r->values[s->value], t);
-  b->stores[b->n_stores++] = (nat_store){value, nat_stream_of(b, &at), false};
+  uint32_t value = r->values[s->value], stream = nat_stream_of(b, &at);
+  if (b->failed) return;
+  if (nat_is_wide(t)) {
+    nat_parts z = nat_split(b, value);
+    for (uint16_t half = 0; half < 2; half++)
+      b->stores[b->n_stores++] = (nat_store){nat_weave(b, z.re, z.im, half), stream, 0, half};
+  } else {
+    value = nat_pack(b, value, t);
+    b->stores[b->n_stores++] = (nat_store){value, stream, 0, 0};
+  }
 }
 
 /* --- values --- */

@@ -1,6 +1,9 @@
 /* Complex numbers of two f32. A value is as it is in memory, in lanes of 8 bytes with the real part in the low half, so
  * that loads, stores, gathers and selections have nothing to do with its parts. Where they are computed with, they are
- * lanes of 4 bytes; what an op joined is not split again. Definitions: base/math/math_complex.h. */
+ * lanes of 4 bytes; what an op joined is not split again. Definitions: base/math/math_complex.h.
+ *
+ * Those of two f64 are two values (NAT_PAIR) of 8 bytes a lane: what is loaded is taken apart, and woven together again
+ * before it is stored. */
 #include "functions.h"
 #include "lower_convert.h"
 
@@ -20,6 +23,7 @@ nat_parts nat_split(nat_body *b, uint32_t x) {
   if (b->failed) return (nat_parts){0, 0};
   const nat_value *v = &b->values[x];
   assert(v->width == 8);
+  if (v->kind == NAT_PAIR) return (nat_parts){v->in[0], v->in[1]};
   if (v->kind == NAT_CONSTANT) {
     uint64_t bits = v->bits;
     uint32_t re = nat_constant(b, 4, bits & UINT32_MAX);
@@ -35,6 +39,7 @@ nat_parts nat_split(nat_body *b, uint32_t x) {
 }
 
 uint32_t nat_join(nat_body *b, nat_parts z) {
+  if (!b->failed && b->values[z.re].width == 8) return nat_pair(b, z.re, z.im);
   uint32_t re = nat_resize(b, z.re, 8, false);
   if (b->failed) return 0;
   const nat_value *im = &b->values[z.im];
@@ -44,22 +49,37 @@ uint32_t nat_join(nat_body *b, nat_parts z) {
 
 /* --- ops --- */
 
+/* Bytes of a part. */
+static uint32_t complex_width(nat_type t) {
+  return t.bytes / 2;
+}
+
 static uint32_t complex_compare(const nat_operands *o) {
   nat_body *b = o->b;
   bool equal = o->op.direction == SCALAR_EQ;
   if (!equal && o->op.direction != SCALAR_NE) return nat_give_up(o);
   nat_parts x = nat_split(b, o->in[0]), y = nat_split(b, o->in[1]);
-  uint32_t re = nat_op(b, NAT_FCMP, 4, x.re, y.re, NAT_NONE, equal ? 0 : 4);
-  uint32_t im = nat_op(b, NAT_FCMP, 4, x.im, y.im, NAT_NONE, equal ? 0 : 4);
+  uint32_t w = complex_width(o->type);
+  uint32_t re = nat_op(b, NAT_FCMP, w, x.re, y.re, NAT_NONE, equal ? 0 : 4);
+  uint32_t im = nat_op(b, NAT_FCMP, w, x.im, y.im, NAT_NONE, equal ? 0 : 4);
   return nat_mask_op(b, equal ? NAT_AND : NAT_OR, re, im);
 }
 
-/* A real number becomes an f32 first. */
+/* A real number becomes one of the parts' type first. */
 static uint32_t complex_convert(const nat_operands *o) {
   nat_operands real = *o;
-  if (o->type.kind == NAT_COMPLEX) return o->result.kind == NAT_COMPLEX ? o->in[0] : nat_give_up(o);
-  real.result = (nat_type){NAT_FLOAT, 4, 4, 0, 0};
-  return nat_join(o->b, (nat_parts){nat_any_op(&real), nat_constant(o->b, 4, 0)});
+  nat_body *b = o->b;
+  uint32_t from = complex_width(o->type), to = complex_width(o->result);
+  if (o->result.kind != NAT_COMPLEX) return nat_give_up(o);
+  if (o->type.kind == NAT_COMPLEX && from == to) return o->in[0];
+  if (o->type.kind == NAT_COMPLEX) {
+    nat_parts x = nat_split(b, o->in[0]);
+    nat_lane lane = from < to ? NAT_F4_F8 : NAT_F8_F4;
+    uint32_t re = nat_op1(b, lane, to, x.re);
+    return nat_join(b, (nat_parts){re, nat_op1(b, lane, to, x.im)});
+  }
+  real.result = (nat_type){NAT_FLOAT, (uint8_t)to, (uint8_t)to, 0, 0};
+  return nat_join(b, (nat_parts){nat_any_op(&real), nat_constant(b, to, 0)});
 }
 
 /* What the generator made of the definition. */
@@ -109,6 +129,69 @@ static uint32_t complex_function_of(const nat_operands *o) {
   }
 }
 
+/* --- of two f64 --- */
+
+/* What an op does with one part of each operand. */
+static uint32_t wide_by_parts(const nat_operands *o, nat_lane lane) {
+  nat_parts x = nat_split(o->b, o->in[0]), y = nat_split(o->b, o->in[1]);
+  uint32_t re = nat_op2(o->b, lane, 8, x.re, y.re);
+  return nat_join(o->b, (nat_parts){re, nat_op2(o->b, lane, 8, x.im, y.im)});
+}
+
+static uint32_t wide_turned(const nat_operands *o, bool re) {
+  nat_body *b = o->b;
+  nat_parts x = nat_split(b, o->in[0]);
+  uint32_t sign = nat_sign_bit(b, 8);
+  if (re) x.re = nat_op2(b, NAT_XOR, 8, x.re, sign);
+  return nat_join(b, (nat_parts){x.re, nat_op2(b, NAT_XOR, 8, x.im, sign)});
+}
+
+/* near's vectors, as they are in memory, but where an operand is out of the ordinary, which its op's loop takes. */
+static uint32_t wide_unless_far(const nat_operands *o, uintptr_t fn, nat_parts near, uint32_t far) {
+  nat_body *b = o->b;
+  nat_parts x = nat_split(b, o->in[0]), y = o->n_in > 1 ? nat_split(b, o->in[1]) : x;
+  uint32_t half[2];
+  for (unsigned i = 0; i < 2; i++) {
+    uint32_t of_x = nat_weave(b, x.re, x.im, i), of_y = o->n_in > 1 ? nat_weave(b, y.re, y.im, i) : NAT_NONE;
+    half[i] = nat_far_loop(b, fn, nat_weave(b, near.re, near.im, i), of_x, of_y, far);
+  }
+  uint32_t re = nat_weave(b, half[0], half[1], 2);
+  return nat_join(b, (nat_parts){re, nat_weave(b, half[0], half[1], 3)});
+}
+
+/* By the definition's short way, which has a condition where it holds for ordinary operands alone. */
+static uint32_t wide_function(const nat_operands *o) {
+  nat_body *b = o->b;
+  scalar_code code = (scalar_code)o->op.code;
+  scalar_loop l;
+  const uint8_t types[3] = {XLAC_C128, XLAC_C128, XLAC_C128};
+  nat_parts x = nat_split(b, o->in[0]), y = o->n_in > 1 ? nat_split(b, o->in[1]) : x;
+  const uint32_t arguments[] = {x.re, x.im, y.re, y.im};
+  if (b->failed || !nat_function_width(NAT_C16, code)) return nat_give_up(o);
+  uint32_t r = nat_function(b, NAT_C16, code, arguments);
+  if (!nat_function_width(NAT_WILD, code)) return r;
+  if (!scalar_loop_of(&o->op, o->n_in, types, XLAC_C128, &l) || l.work || l.wraps) return nat_give_up(o);
+  uint32_t far = nat_function(b, NAT_WILD, code, arguments);
+  return b->failed ? 0 : wide_unless_far(o, (uintptr_t)l.fn, nat_split(b, r), far);
+}
+
+static uint32_t wide_op(const nat_operands *o) {
+  switch (o->op.code) {
+    case SCALAR_NEGATE:
+      return wide_turned(o, true);
+    case SCALAR_CONJ:
+      return wide_turned(o, false);
+    case SCALAR_ADD:
+      return wide_by_parts(o, NAT_FADD);
+    case SCALAR_SUBTRACT:
+      return wide_by_parts(o, NAT_FSUB);
+    default:
+      return wide_function(o);
+  }
+}
+
+/* --- all --- */
+
 uint32_t nat_complex_op(const nat_operands *o) {
   const uint64_t im_sign = (uint64_t)1 << 63, re_sign = (uint64_t)1 << 31;
   nat_body *b = o->b;
@@ -129,6 +212,11 @@ uint32_t nat_complex_op(const nat_operands *o) {
       return complex_convert(o);
     case SCALAR_COMPARE:
       return complex_compare(o);
+    default:
+      break;
+  }
+  if (nat_is_wide(o->type)) return wide_op(o);
+  switch (o->op.code) {
     case SCALAR_NEGATE:
       return nat_op2(b, NAT_XOR, 8, x, nat_constant(b, 8, re_sign | im_sign));
     case SCALAR_CONJ:

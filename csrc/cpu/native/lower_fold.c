@@ -106,7 +106,7 @@ static const kernel_index *fold_index(nat_body *b) {
 
 static void fold_store(nat_body *b, const nat_stream *at, uint32_t value, bool result) {
   if (b->failed) return;
-  b->stores[b->n_stores++] = (nat_store){value, nat_stream_of(b, at), result};
+  b->stores[b->n_stores++] = (nat_store){value, nat_stream_of(b, at), result, 0};
 }
 
 /* --- in registers --- */
@@ -162,7 +162,7 @@ void nat_lower_fold(nat_body *b, const kernel_store *s, uint32_t value) {
   nat_stream at = {.output = true, .sum = true, .width = t.bytes, .stride = 1, .index = index};
   at.buffer = (uint32_t)(s - b->k->stores);
   bool whole = of.kind == NAT_COMPLEX || of.bits;
-  if (!index || b->failed || (whole && b->way != CPU_NATIVE_VALUES)) {
+  if (!index || b->failed || nat_is_wide(of) || (whole && b->way != CPU_NATIVE_VALUES)) {
     b->failed = true;
     return;
   }

@@ -9,7 +9,8 @@ typedef enum nat_type_kind {
   NAT_PRED,
   NAT_SIGNED,
   NAT_UNSIGNED,
-  NAT_COMPLEX, /* of two f32, in lanes of 8 bytes: lower_complex.c */
+  NAT_COMPLEX, /* of two f32, in lanes of 8 bytes, or of two f64, whose parts have lanes of their own: lower_complex.c
+                */
   NAT_CODE,    /* floats of 8 bits and fewer, as they are in memory, in s32 lanes */
   NAT_FLOAT,
   NAT_BF16, /* these two: f32 lanes */
@@ -26,6 +27,10 @@ nat_type nat_lane_type_of(base_dtype t);
 nat_type nat_type_of(base_dtype t);
 static inline bool nat_is_float(nat_type t) {
   return t.kind >= NAT_FLOAT;
+}
+
+static inline bool nat_is_wide(nat_type t) {
+  return t.bytes == 16;
 }
 
 /* One kernel on its way. values: by the kernel's, those of the body, which fails where native code has no way. */

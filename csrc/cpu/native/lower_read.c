@@ -149,9 +149,36 @@ static uint32_t read_table(nat_body *b, const kernel_value *v, nat_stream s, uin
                     s.width, false);
 }
 
+/* One part of complex numbers of two f64 that are apart, or the same in all lanes: every second element. */
+static uint32_t read_part(nat_body *b, const kernel_value *v, int64_t part) {
+  kernel_index *index = base_arena_memdup(b->arena, v->index, sizeof *index);
+  if (!index || b->failed) return b->failed = true, 0;
+  index->offset = 2 * index->offset + part;
+  for (uint32_t d = 0; d < b->k->rank; d++) index->strides[d] *= 2;
+  nat_stream s = {.buffer = v->buffer, .width = 8, .made = true, .index = index};
+  s.stride = read_inner_stride(b->k, index);
+  return nat_load(b, 8, nat_stream_of(b, &s));
+}
+
+/* Complex numbers of two f64: neighbours as whole vectors, which are taken apart. */
+static uint32_t read_wide(nat_body *b, const kernel_value *v) {
+  int64_t stride = read_inner_stride(b->k, v->index);
+  if (b->failed || v->n_in || v->box || 2 * stride > NAT_MAX_STRIDE || 2 * stride < -NAT_MAX_STRIDE)
+    return b->failed = true, 0;
+  if (stride != 1) {
+    uint32_t re = read_part(b, v, 0);
+    return nat_pair(b, re, read_part(b, v, 1));
+  }
+  nat_stream s = {.buffer = v->buffer, .width = 16, .stride = 1, .index = v->index};
+  uint32_t stream = nat_stream_of(b, &s), low = nat_half(b, stream, 0), high = nat_half(b, stream, 1);
+  uint32_t re = nat_weave(b, low, high, 2);
+  return nat_pair(b, re, nat_weave(b, low, high, 3));
+}
+
 uint32_t nat_lower_load(nat_lower_run *r, const kernel_value *v) {
   nat_body *b = r->b;
   nat_type t = nat_lane_type_of((base_dtype)v->dtype);
+  if (nat_is_wide(t)) return read_wide(b, v);
   int64_t stride = read_inner_stride(b->k, v->index);
   bool apart = stride > NAT_MAX_STRIDE || stride < -NAT_MAX_STRIDE;
   nat_stream s = {.buffer = v->buffer, .width = t.bytes, .stride = stride, .index = v->index};

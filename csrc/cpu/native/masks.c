@@ -38,7 +38,12 @@ static uint32_t nat_select_masks(nat_body *b, uint32_t mask, uint32_t yes, uint3
 
 uint32_t nat_select(nat_body *b, uint32_t mask, uint32_t yes, uint32_t no) {
   if (b->failed) return 0;
-  uint32_t width = b->values[yes].width;
+  const nat_value *y = &b->values[yes], *n = &b->values[no];
+  if (y->kind == NAT_PAIR) {
+    uint32_t im[] = {y->in[1], n->in[1]}, re = nat_select(b, mask, y->in[0], n->in[0]);
+    return nat_pair(b, re, nat_select(b, mask, im[0], im[1]));
+  }
+  uint32_t width = y->width;
   assert(b->values[no].width == width);
   if (width == 0) return nat_select_masks(b, mask, yes, no);
   return nat_op(b, NAT_BLEND, width, no, yes, nat_mask(b, mask, width), 0);

@@ -80,7 +80,7 @@ static bool store_put_key(cpu_native_store *s, const nat_body *b) {
   for (uint32_t i = 0; ok && i < b->n_values; i++) {
     nat_value v = b->values[i];
     v.from = 0;
-    if (v.kind == NAT_CALL) v.bits -= nat_base();
+    if (v.kind == NAT_CALL || (v.kind == NAT_FAR && v.bits)) v.bits -= nat_base();
     ok = store_put(s, &s->key, &v, sizeof v);
   }
   for (uint32_t i = 0; ok && i < b->n_streams; i++) {
