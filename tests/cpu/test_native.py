@@ -404,6 +404,37 @@ store out1[0 + {inner}*i0{" + 1*i2" if inner > 1 else ""}] v3 by {by} from v4
             assert on == off, text
 
 
+@pytest.mark.parametrize("t", ["f32", "f64", "bf16", "f16", "s32", "u8", "s64"])
+@pytest.mark.parametrize("by", ["add", "maximum", "minimum", "multiply"])
+def test_short_rows_have_the_bits_of_plain_code(t, by, level, monkeypatch):
+    """Rows without a loop, whole vectors and parts of one; many rows that fold together, and those left over. Two stores of one row, and an
+    initial value that shows whether it is a sum's -0 or 0."""
+    rng = np.random.default_rng(len(by))
+    for row in (64, 65, 72, 79, 80, 95, 96, 97, 111, 112, 113, 127, 128):
+        a = numbers(rng, t, 39 * row)
+        if t in FLOATS and by in ("add", "multiply"):
+            a = rng.choice(np.array([1, -0.0, 0.5, -2, 3], a.dtype), 39 * row)
+            a[5 * row:9 * row] = -0.0
+        if t in FLOATS and by in ("maximum", "minimum"):
+            a[:5 * row] = rng.choice(np.array([0.0, -0.0], a.dtype), 5 * row)
+        text = f"""kernel [39,{row}] from 1 input
+v0 = {t}[] load in0[0 + {row}*i0 + 1*i1]
+v1 = {t}[] subtract(v0, v0)
+v2 = {t}[] constant({"-0" if t in FLOATS and by == "add" else 2})
+v3 = {t}[] constant(0)
+over [39,({row}),1]
+store out0[0 + 1*i0] v0 by {by} from v2
+store out1[0 + 1*i0] v1 by {by} from v3
+"""
+        for text in (text, text[:text.rindex("store")].replace(f"v1 = {t}[] subtract(v0, v0)\n", f"v1 = {t}[] constant(1)\n")):
+            results = []
+            for isa in (level, "portable"):
+                monkeypatch.setenv("XLAC_MAX_ISA", isa)
+                got = kernels.run(text, a)
+                results.append([canonical(g).tobytes() for g in (got if isinstance(got, tuple) else (got,))])
+            assert results[0] == results[1], text
+
+
 @pytest.mark.parametrize("types", [("f32", "f64"), ("f32", "s32"), ("f64", "s64"), ("bf16", "f32"), ("s8", "s32"), ("f32", "s8")])
 def test_sums_of_two_types_have_the_bits_of_the_vector_machine(types, without_native):
     rng, (t, u) = np.random.default_rng(2), types

@@ -15,7 +15,10 @@ enum {
   EMIT_FEW = 2,
   EMIT_MANY = 4,
   EMIT_LONG = 24,
-  EMIT_STEPS = 800 /* of vectors whose steps alternate, at most */
+  EMIT_STEPS = 800, /* of vectors whose steps alternate, at most */
+  /* Vectors of a row that are written one after the other, and values of all of them. */
+  EMIT_SHORT = 8,
+  EMIT_SHORT_VALUES = 512
 };
 
 /* The kernel's output that the store is of. */
@@ -250,10 +253,15 @@ static uint32_t emit_pushes(const nat_body *b) {
   return n > EMIT_FREE_POINTERS ? n - EMIT_FREE_POINTERS : 0;
 }
 
-/* A row's length, and its pointers. */
-static void emit_begin_row(emit_run *e) {
-  x86_load(e->c, X86_RDX, x86_at(X86_RDI, offsetof(nat_arguments, n)));
+static void emit_load_pointers(emit_run *e) {
   for (uint32_t i = 0; i < e->b->n_streams && i < EMIT_POINTERS; i++) x86_load(e->c, emit_pointers[i], emit_pointer(i));
+}
+
+/* Whether a row leaves its pointers as they were: no run begins elsewhere (emit_begin_runs). */
+static bool emit_keeps_pointers(const nat_body *b) {
+  for (uint32_t i = 0; i < b->n_values; i++)
+    if (b->values[i].kind == NAT_LOAD && b->values[i].n_in) return false;
+  return true;
 }
 
 uint32_t emit_enter(emit_run *e) {
@@ -264,8 +272,11 @@ uint32_t emit_enter(emit_run *e) {
   x86_and_number(c, X86_RSP, -(int32_t)e->target->vector);
   x86_store(c, x86_at(X86_RSP, 0), X86_RAX);
   emit_load_kept(e, true);
+  bool once = emit_keeps_pointers(e->b);
+  if (once) emit_load_pointers(e);
   uint32_t row = x86_target(c);
-  emit_begin_row(e);
+  x86_load(c, X86_RDX, x86_at(X86_RDI, offsetof(nat_arguments, n)));
+  if (!once) emit_load_pointers(e);
   return row;
 }
 
@@ -274,9 +285,15 @@ static void emit_next_row(emit_run *e, uint32_t again) {
   x86_code *c = e->c;
   x86_add_to_memory(c, x86_at(X86_RDI, offsetof(nat_arguments, rows)), -1);
   uint32_t none = x86_jump_on(c, X86_IF_EQUAL);
+  bool kept = emit_keeps_pointers(e->b);
   for (uint32_t i = 0; i < e->b->n_streams; i++) {
+    x86_rm by = x86_at(X86_RDI, (int32_t)(offsetof(nat_arguments, by) + i * sizeof(int64_t)));
+    if (kept && i < EMIT_POINTERS && !e->b->streams[i].number) {
+      x86_add_memory(c, emit_pointers[i], by); /* nothing waits for what was stored just before */
+      continue;
+    }
     x86_load(c, X86_RAX, emit_pointer(i));
-    x86_add_memory(c, X86_RAX, x86_at(X86_RDI, (int32_t)(offsetof(nat_arguments, by) + i * sizeof(int64_t))));
+    x86_add_memory(c, X86_RAX, by);
     x86_store(c, emit_pointer(i), X86_RAX);
   }
   x86_jump_back(c, X86_ALWAYS, again);
@@ -442,6 +459,58 @@ static void emit_results(emit_run *e, const uint8_t *needed) {
   }
 }
 
+/* --- short rows --- */
+
+uint32_t nat_short_row(const nat_body *b) {
+  int64_t row = b->k->extents[b->k->rank - 1], vectors = (row + b->lanes - 1) / b->lanes;
+  if (b->way != CPU_NATIVE_LANES || !b->target->masks || row != b->k->reduction->reduced) return 0;
+  return vectors <= EMIT_SHORT && vectors * b->n_once <= EMIT_SHORT_VALUES ? (uint32_t)row : 0;
+}
+
+/* Whether what a short row comes to stays in registers: then its vectors follow each other without a loop, the last one
+ * under a mask, and nothing goes through the frame. */
+static bool emit_is_short(const emit_run *e) {
+  for (uint32_t f = 0; f < e->b->n_folds; f++)
+    for (uint32_t j = 0; j < e->b->turns; j++)
+      if (e->homes[f].reg[j] == EMIT_REGISTERS) return false;
+  return e->n_short > 0;
+}
+
+/* Vectors `from` to `end` of the present trip. */
+static void emit_turns_of(emit_run *e, const uint8_t *needed, emit_turns turns) {
+  for (uint32_t t = turns.from; t < turns.end && !e->failed; t += e->together) {
+    uint32_t end = t + e->together < turns.end ? t + e->together : turns.end;
+    emit_plan_body(e, needed, (emit_turns){t, end});
+    emit_section(e);
+  }
+}
+
+/* All of a row. */
+static void emit_short_row(emit_run *e, const uint8_t *needed, const uint8_t *at_end) {
+  uint32_t lanes = e->b->lanes, trip = lanes * e->b->turns;
+  uint32_t row = e->n_short, rest = row % trip, more = rest % lanes;
+  emit_count_start(e);
+  e->in_loop = true;
+  emit_load_residents(e);
+  x86_zero(e->c, X86_RCX);
+  for (uint32_t i = 0; i < row / trip; i++) {
+    emit_turns_of(e, needed, (emit_turns){0, e->b->turns});
+    emit_count_on(e, e->b->turns);
+    if (i + 1 < row / trip || rest) x86_add_number(e->c, X86_RCX, (int32_t)trip);
+  }
+  emit_turns_of(e, needed, (emit_turns){0, rest / lanes});
+  if (more) {
+    x86_zero(e->c, X86_RDX);
+    x86_add_number(e->c, X86_RDX, (int32_t)more);
+    emit_tail_masks(e);
+    e->masked = true;
+    emit_turns_of(e, needed, (emit_turns){rest / lanes, rest / lanes + 1});
+    e->masked = false;
+  }
+  emit_results(e, at_end);
+  e->in_loop = false;
+}
+
 static void emit_place_folds(emit_run *e) {
   for (uint32_t i = 0; i < e->b->n_folds; i++) {
     memset(e->homes[i].reg, EMIT_REGISTERS, sizeof e->homes[i].reg);
@@ -474,9 +543,19 @@ static bool emit_all(emit_run *e, nat_body *own, uint8_t *needed, uint8_t *at_en
   e->n_steady_slots = e->n_slots;
   if (e->failed) return false; /* no room for what is steady */
   if (own->way != CPU_NATIVE_LANES) own->turns = e->together;
+  bool is_short = emit_is_short(e);
+  uint32_t parts = 0, done = 0;
+  if (is_short) { /* but where a call does a part of it */
+    x86_compare_number(e->c, X86_RDX, (int32_t)e->n_short);
+    parts = x86_jump_on(e->c, X86_IF_NOT_EQUAL);
+    emit_short_row(e, needed, at_end);
+    done = x86_jump_on(e->c, X86_ALWAYS);
+    x86_land(e->c, parts);
+  }
   emit_loop(e, needed);
   if (nat_has_tail(e->b)) emit_tail(e, needed);
   emit_results(e, at_end);
+  if (is_short) x86_land(e->c, done);
   emit_next_row(e, row);
   emit_leave(e);
   for (uint32_t i = 0; i < e->n_calls && !e->failed; i++) emit_call_out(e, &e->calls[i]);
@@ -496,7 +575,7 @@ bool nat_emit(const nat_body *b, x86_code *c, base_arena *scratch) {
   nat_body own = *b; /* with the values of all vectors of a trip */
   emit_home homes[NAT_MAX_FOLDS];
   emit_run e = {.b = &own, .target = b->target, .c = c, .n_slots = EMIT_FIRST_SLOT, .homes = homes};
-  e.most_slots = EMIT_FRAME_SLOTS;
+  e.most_slots = EMIT_FRAME_SLOTS, e.n_short = nat_short_row(b);
   uint8_t *needed = emit_find_needed(b, false, scratch), *at_end = emit_find_needed(b, true, scratch);
   uint32_t turns = nat_turns_of(b);
   c->evex = b->target->masks;

@@ -17,6 +17,8 @@ typedef void nat_code_fn(nat_arguments *a);
 bool nat_has_tail(const nat_body *b);
 /* How many vectors a trip of the code does, at most. */
 uint32_t nat_turns_of(const nat_body *b);
+/* Iterations of a row that the code does without a loop; 0: of none. */
+uint32_t nat_short_row(const nat_body *b);
 /* Appends the code, a nat_code_fn, to c, which has none yet. false where it needs more than there is of anything. */
 bool nat_emit(const nat_body *b, x86_code *c, base_arena *scratch);
 

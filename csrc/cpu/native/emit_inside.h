@@ -78,6 +78,7 @@ typedef struct emit_run {
   uint32_t n_kept, kept[EMIT_REGISTERS]; /* values in registers of their own, in the loop or longer ... */
   uint8_t kept_in[EMIT_REGISTERS];       /* ... which these are */
   uint32_t together;                     /* vectors of a trip whose steps alternate: so many keep the processor busy */
+  uint32_t n_short;                      /* nat_short_row */
   bool in_loop;                          /* registers may be values' own */
   bool adrift;                           /* which vector of a trip it is, is known when the code runs */
   uint8_t n_registers;                   /* vectors that values may take */
@@ -114,6 +115,8 @@ void emit_load(emit_run *e, uint32_t value, unsigned reg);
 void emit_move(emit_run *e, uint32_t bytes, unsigned reg, x86_rm m, bool store);
 /* The first n lanes of the last vector. */
 void emit_masked(emit_run *e, uint32_t width, unsigned reg, x86_rm m, bool store);
+/* Those of one register to another, whose other lanes stay; where masks have registers. */
+void emit_merge(emit_run *e, uint32_t width, unsigned to, unsigned from);
 /* Those of the mask in register `mask`: on the way to reg the others become 0. */
 void emit_under(emit_run *e, uint32_t width, unsigned mask, unsigned reg, x86_rm m, bool store);
 /* A register for the value, or for none (NAT_NONE: a vector). The one whose value is used last is emptied where none is

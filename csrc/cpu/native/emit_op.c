@@ -353,6 +353,8 @@ void emit_fold(emit_run *e, const emit_step *s) {
     emit_masked(e, e->b->values[value].width, reg, emit_fold_slot(e, s->number, s->turn), true);
   else if (home == EMIT_REGISTERS)
     emit_move(e, e->target->vector, reg, emit_fold_slot(e, s->number, s->turn), true);
+  else if (e->masked)
+    emit_merge(e, e->b->values[value].width, home, reg);
   else if (home != reg)
     x86_vector(e->c, X86_MOVUPS, e->target->vector, home, 0, x86_reg(reg), 0);
   emit_release(e, s, &value, 1);

@@ -70,12 +70,18 @@ static void emit_need_mask(emit_run *e, uint32_t width) {
   e->mask_width = (uint8_t)width;
 }
 
+static const uint8_t emit_moves[] = {[1] = X86_MOVDQU8, [2] = X86_MOVDQU16, [4] = X86_MOVDQU32, [8] = X86_MOVDQU64};
+
+void emit_merge(emit_run *e, uint32_t width, unsigned to, unsigned from) {
+  unsigned mask = EMIT_LANES_MASK - EMIT_MASKS;
+  x86_masked(e->c, (x86_op)emit_moves[width], e->target->vector, to, 0, x86_reg(from), mask, false);
+}
+
 void emit_under(emit_run *e, uint32_t width, unsigned mask, unsigned reg, x86_rm m, bool store) {
-  static const uint8_t moves[] = {[1] = X86_MOVDQU8, [2] = X86_MOVDQU16, [4] = X86_MOVDQU32, [8] = X86_MOVDQU64};
   uint32_t bytes = width * e->b->lanes;
   if (bytes < 16) bytes = 16;
   if (e->target->masks) {
-    x86_masked(e->c, (x86_op)(moves[width] + (store ? 1 : 0)), bytes, reg, 0, m, mask - EMIT_MASKS, !store);
+    x86_masked(e->c, (x86_op)(emit_moves[width] + (store ? 1 : 0)), bytes, reg, 0, m, mask - EMIT_MASKS, !store);
     return;
   }
   x86_op op = width == 4 ? (store ? X86_MASKMOVPS_TO : X86_MASKMOVPS) : store ? X86_MASKMOVPD_TO : X86_MASKMOVPD;
@@ -146,7 +152,7 @@ static void emit_evict(emit_run *e, unsigned reg) {
  * vector changes only its lanes. */
 static unsigned emit_own_register(emit_run *e, uint32_t value) {
   const nat_body *b = e->b;
-  if (!e->in_loop || value == NAT_NONE) return EMIT_REGISTERS;
+  if (!e->in_loop || e->masked || value == NAT_NONE) return EMIT_REGISTERS;
   if (e->into) {
     const emit_home *h = e->into[value] == NAT_NONE ? NULL : &e->homes[e->into[value]];
     return h && e->now > e->exit && e->places[h->acc].next == NAT_NONE ? h->reg[0] : EMIT_REGISTERS;

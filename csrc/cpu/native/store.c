@@ -88,7 +88,7 @@ static bool store_put_key(cpu_native_store *s, const nat_body *b) {
     int64_t facts[5] = {t->width, t->stride, t->output, t->number, t->gathers};
     ok = store_put(s, &s->key, facts, sizeof facts);
   }
-  uint32_t counts[2] = {nat_turns_of(b), b->n_folds};
+  uint32_t counts[3] = {nat_turns_of(b), b->n_folds, nat_short_row(b)};
   ok = ok && store_put(s, &s->key, counts, sizeof counts) &&
        store_put(s, &s->key, b->folds, b->n_folds * sizeof *b->folds);
   return ok && store_put(s, &s->key, b->stores, b->n_stores * sizeof *b->stores);

@@ -16,21 +16,55 @@
 #define FAST(name) vm_fast_int_avx512_##name
 #include "vm_fast_loops_int.h"
 
+/* Which lanes of two vectors a step of FOLD_TOGETHER takes: halves of each, fourths, and of 16 bytes each pairs, then
+ * single ones. */
 #define T float
 #define S int32_t
 #define INF 0x7F800000
 #define FOLD_WIDTH 64
+#define FOLD_HALF_LOW 0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23
+#define FOLD_HALF_HIGH 8, 9, 10, 11, 12, 13, 14, 15, 24, 25, 26, 27, 28, 29, 30, 31
+#define FOLD_FOURTH_LOW 0, 1, 2, 3, 8, 9, 10, 11, 16, 17, 18, 19, 24, 25, 26, 27
+#define FOLD_FOURTH_HIGH 4, 5, 6, 7, 12, 13, 14, 15, 20, 21, 22, 23, 28, 29, 30, 31
+#define FOLD_PAIR_LOW 0, 1, 16, 17, 4, 5, 20, 21, 8, 9, 24, 25, 12, 13, 28, 29
+#define FOLD_PAIR_HIGH 2, 3, 18, 19, 6, 7, 22, 23, 10, 11, 26, 27, 14, 15, 30, 31
+#define FOLD_SINGLE_LOW 0, 2, 16, 18, 4, 6, 20, 22, 8, 10, 24, 26, 12, 14, 28, 30
+#define FOLD_SINGLE_HIGH 1, 3, 17, 19, 5, 7, 21, 23, 9, 11, 25, 27, 13, 15, 29, 31
 #define FOLD(name) vm_fold_f32_avx512_##name
 #define FOLD_TABLE vm_fold_f32_avx512
 #include "vm_fold_loops.h"
+#undef FOLD_HALF_LOW
+#undef FOLD_HALF_HIGH
+#undef FOLD_FOURTH_LOW
+#undef FOLD_FOURTH_HIGH
+#undef FOLD_PAIR_LOW
+#undef FOLD_PAIR_HIGH
+#undef FOLD_SINGLE_LOW
+#undef FOLD_SINGLE_HIGH
 
 #define T double
 #define S int64_t
 #define INF 0x7FF0000000000000
 #define FOLD_WIDTH 64
+#define FOLD_HALF_LOW 0, 1, 2, 3, 8, 9, 10, 11
+#define FOLD_HALF_HIGH 4, 5, 6, 7, 12, 13, 14, 15
+#define FOLD_FOURTH_LOW 0, 1, 4, 5, 8, 9, 12, 13
+#define FOLD_FOURTH_HIGH 2, 3, 6, 7, 10, 11, 14, 15
+#define FOLD_PAIR_LOW 0, 8, 2, 10, 4, 12, 6, 14
+#define FOLD_PAIR_HIGH 1, 9, 3, 11, 5, 13, 7, 15
+#define FOLD_SINGLE_LOW 0, 8, 2, 10, 4, 12, 6, 14
+#define FOLD_SINGLE_HIGH 1, 9, 3, 11, 5, 13, 7, 15
 #define FOLD(name) vm_fold_f64_avx512_##name
 #define FOLD_TABLE vm_fold_f64_avx512
 #include "vm_fold_loops.h"
+#undef FOLD_HALF_LOW
+#undef FOLD_HALF_HIGH
+#undef FOLD_FOURTH_LOW
+#undef FOLD_FOURTH_HIGH
+#undef FOLD_PAIR_LOW
+#undef FOLD_PAIR_HIGH
+#undef FOLD_SINGLE_LOW
+#undef FOLD_SINGLE_HIGH
 
 #include "../../base/isa/isa_end.h"
 #endif

@@ -68,6 +68,7 @@ enum { FOLD(parts) = 128 / FOLD_WIDTH, FOLD(each) = FOLD_WIDTH / sizeof(T) };
     *(FOLD(vec) *)first = a, *(FOLD(vec) *)(first + FOLD(half)) = b;               \
     FOLD(name##_end)(n, x, first, acc, valid);                                     \
   }
+#define FOLD_CHOOSE(mask, a, b) (((a) & (mask)) | ((b) & ~(mask)))
 /* As expressions, for what is not a vector. */
 #define FOLD_ADD(x, y) ((x) + (y))
 #define FOLD_MULTIPLY(x, y) ((x) * (y))
@@ -100,36 +101,54 @@ __attribute__((noinline)) static void FOLD(turn)(int64_t n, const T *restrict x,
     }
 }
 
-/* Of rows that leave all lanes as many as half of these go along together: turned, their halves are combined side by
- * side. Gives how many rows are done. With AVX-512 alone (FOLD_MANY_BY_HALVES), where a row's own halves take longer
- * than the row. */
-#define FOLD_TOGETHER(name, op)                                                                                \
-  static int64_t FOLD(name##_together)(int64_t rows, int64_t n, const T *x, T init, T *to) {                   \
-    T halves[FOLD(half) * FOLD(half)] __attribute__((aligned(64)));                                            \
-    T columns[FOLD(half) * FOLD(half)] __attribute__((aligned(64)));                                           \
-    int64_t row = 0;                                                                                           \
-    for (; n >= FOLD(lanes) && row + FOLD(half) <= rows; row += FOLD(half)) {                                  \
-      for (int64_t l = 0; l < FOLD(half); l++) {                                                               \
-        T acc[FOLD(lanes)] __attribute__((aligned(64)));                                                       \
-        int64_t valid = 0;                                                                                     \
-        const T *from = n == FOLD(lanes) ? x + (row + l) * n : acc;                                            \
-        if (from == acc) FOLD(name)(n, x + (row + l) * n, acc, &valid);                                        \
-        for (int j = 0; j < FOLD(half); j++) halves[l * FOLD(half) + j] = op(from[j], from[FOLD(half) + j]);   \
-      }                                                                                                        \
-      FOLD(turn)(FOLD(half), halves, columns);                                                                 \
-      for (int64_t w = FOLD(half) / 2; w; w /= 2)                                                              \
-        for (int64_t j = 0; j < w * FOLD(half); j++) columns[j] = op(columns[j], columns[w * FOLD(half) + j]); \
-      for (int j = 0; j < FOLD(half); j++) to[row + j] = op(columns[j], init);                                 \
-    }                                                                                                          \
-    return row;                                                                                                \
+/* Of rows that leave all lanes as many as half of these go along together: the halves of two are two vectors of which
+ * each has half of either, so that every step combines whole vectors, until lane j is row j. Gives how many rows are
+ * done. With AVX-512 alone (FOLD_MANY_BY_HALVES), where a row's own halves take longer than the row. */
+#if FOLD_WIDTH == 64
+#define FOLD_SHUFFLE(a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
+#define FOLD_STEP(op, a, b, step) op(FOLD_SHUFFLE(a, b, step##_LOW), FOLD_SHUFFLE(a, b, step##_HIGH))
+#define FOLD_TOGETHER(name, both)                                                                    \
+  static int64_t FOLD(name##_together)(int64_t rows, int64_t n, const T *x, T init, T *to) {         \
+    FOLD(vec) v[FOLD(half)], first;                                                                  \
+    int64_t row = 0;                                                                                 \
+    for (int j = 0; j < FOLD(half); j++) first[j] = init;                                            \
+    for (; n >= FOLD(lanes) && row + FOLD(half) <= rows; row += FOLD(half)) {                        \
+      for (int l = 0; l < FOLD(half); l++) {                                                         \
+        T acc[FOLD(lanes)] __attribute__((aligned(64)));                                             \
+        int64_t valid = 0;                                                                           \
+        const T *from = n == FOLD(lanes) ? x + (row + l) * n : acc;                                  \
+        if (from == acc) FOLD(name)(n, x + (row + l) * n, acc, &valid);                              \
+        v[l] = both(*(const FOLD(vec) *)from, *(const FOLD(vec) *)(from + FOLD(half)));              \
+      }                                                                                              \
+      enum { K = sizeof(T) == 4 ? 4 : 2 }; /* lanes of 16 bytes, which the last steps stay within */ \
+      for (int k = 0; k < K; k++) {                                                                  \
+        FOLD(vec) low = FOLD_STEP(both, v[k], v[K + k], FOLD_HALF);                                  \
+        FOLD(vec) high = FOLD_STEP(both, v[2 * K + k], v[3 * K + k], FOLD_HALF);                     \
+        v[k] = FOLD_STEP(both, low, high, FOLD_FOURTH);                                              \
+      }                                                                                              \
+      v[0] = FOLD_STEP(both, v[0], v[1], FOLD_PAIR);                                                 \
+      if (K == 4) v[0] = FOLD_STEP(both, v[0], FOLD_STEP(both, v[2], v[3], FOLD_PAIR), FOLD_SINGLE); \
+      *(FOLD(vec) *)(to + row) = both(v[0], first);                                                  \
+    }                                                                                                \
+    return row;                                                                                      \
   }
+/* As vm_fold's ops, on vectors. */
+#define FOLD_EXTREME_OF(name, BETTER, BITS)                                                              \
+  __attribute__((always_inline)) static inline FOLD(vec) FOLD(name##_both)(FOLD(vec) x, FOLD(vec) y) {   \
+    FOLD(bits) a = (FOLD(bits))x, b = (FOLD(bits))y, best = FOLD_CHOOSE((FOLD(bits))(x BETTER y), a, b); \
+    best = FOLD_CHOOSE((FOLD(bits))(x == y), a BITS b, best);                                            \
+    return (FOLD(vec))FOLD_CHOOSE((FOLD(bits))(x != x), a, best);                                        \
+  }
+FOLD_EXTREME_OF(maximum, >, &)
+FOLD_EXTREME_OF(minimum, <, |)
+#endif
 
 #if FOLD_WIDTH == 64
-#define FOLD_MANY_BY_HALVES(name, op) \
-  FOLD_TOGETHER(name, op)             \
+#define FOLD_MANY_BY_HALVES(name, op, both) \
+  FOLD_TOGETHER(name, both)                 \
   FOLD_MANY(name, op, FOLD(name##_together)(rows, n, in, first, to))
 #else
-#define FOLD_MANY_BY_HALVES(name, op) FOLD_MANY(name, op, 0)
+#define FOLD_MANY_BY_HALVES(name, op, both) FOLD_MANY(name, op, 0)
 #endif
 
 /* Short rows, each in its order. Very short ones are loops over rows, which become shuffles of vectors; of longer ones
@@ -203,7 +222,7 @@ __attribute__((noinline)) static void FOLD(turn)(int64_t n, const T *restrict x,
 FOLD_SUM(add, FOLD_ADD, +)
 FOLD_PRODUCTS(add_products)
 FOLD_SUM(multiply, FOLD_MULTIPLY, *)
-FOLD_MANY_BY_HALVES(add, FOLD_ADD)
+FOLD_MANY_BY_HALVES(add, FOLD_ADD, FOLD_ADD)
 FOLD_MANY(multiply, FOLD_MULTIPLY, 0)
 FOLD_ROWS(add, FOLD_ADD, 0)
 FOLD_ROWS(multiply, FOLD_MULTIPLY, 0)
@@ -215,7 +234,6 @@ typedef struct FOLD(extreme) {
   FOLD(bits) all, size;
 } FOLD(extreme);
 #define FOLD_SIGN ((S)(1ull << (8 * sizeof(S) - 1)))
-#define FOLD_CHOOSE(mask, a, b) (((a) & (mask)) | ((b) & ~(mask)))
 #define FOLD_EXTREME(name, op, BETTER, BITS)                                                               \
   FOLD_REST(name, op)                                                                                      \
   __attribute__((always_inline)) static inline void FOLD(name##_one)(FOLD(extreme) * e, const T *from) {   \
@@ -249,8 +267,8 @@ typedef struct FOLD(extreme) {
   }
 FOLD_EXTREME(maximum, math_max, >, &)
 FOLD_EXTREME(minimum, math_min, <, |)
-FOLD_MANY_BY_HALVES(maximum, math_max)
-FOLD_MANY_BY_HALVES(minimum, math_min)
+FOLD_MANY_BY_HALVES(maximum, math_max, FOLD(maximum_both))
+FOLD_MANY_BY_HALVES(minimum, math_min, FOLD(minimum_both))
 
 /* Extremes have no order: four lanes of a row are combined with the next four, the last of which may come twice, and
  * four rows are turned. A block with a NaN is left: gives how many rows are done. */
@@ -315,6 +333,9 @@ const vm_fold FOLD_TABLE[VM_FOLD_OPS] = {VM_FOLDS(FOLD_ENTRY)};
 #undef FOLD_MANY
 #undef FOLD_MANY_BY_HALVES
 #undef FOLD_TOGETHER
+#undef FOLD_EXTREME_OF
+#undef FOLD_STEP
+#undef FOLD_SHUFFLE
 #undef FOLD_ROWS
 #undef FOLD_ROWS_OF
 #undef FOLD_REST
