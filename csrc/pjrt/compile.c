@@ -62,6 +62,14 @@ static bool program_names(const PJRT_Program *p, const char *word) {
   return at && (size_t)(end - at) >= n;
 }
 
+/* Programs that come as text (python/xlac/jax/compiling.py) have CHLO's ops yet. xlac's own functions would serve them,
+ * but a program that comes in the portable form would give other bits than the same program as text. */
+static PJRT_Error *program_expand(const PJRT_Program *p, xlac_module *m) {
+  xlac_error err;
+  if (!program_names(p, "chlo.")) return NULL;
+  return xlac_module_run(m, "chlo-legalize-to-stablehlo", NULL, &err) ? pjrt_error_of(&err) : NULL;
+}
+
 /* `p` is what is to be compiled, in memory of *text where that is not NULL. */
 static PJRT_Error *program_partition(const pjrt_client_options *client, PJRT_Program *p, char **text) {
   char why[MEETING_ERROR] = "";
@@ -96,6 +104,7 @@ static PJRT_Error *program_compile(PJRT_Client *c, const pjrt_client_options *cl
   PJRT_Error *error = pjrt_read_compile_options(&o, bytes, n);
   if (!error && o.n_partitions > 1) error = program_partition(client, &program, &text);
   if (!error) error = program_parse(&program, &m);
+  if (!error && saved) error = program_expand(&program, m);
   if (!error) error = program_module(c, client, m, saved, &o, bytes, n, out);
   if (!error) error = program_keep_source(&program, *out);
   if (!error) pjrt_trace_compilation((*out)->name, start);

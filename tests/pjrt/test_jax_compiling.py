@@ -63,11 +63,12 @@ def test_programs_of_plain_numbers_go_as_text_and_others_the_portable_way():
     print("pytree", *went(lambda d: {"s": d["a"].sum(), "b": d["a"] > 2, "h": d["a"].astype(jnp.bfloat16)}, {"a": x, "n": np.int8(3)})[0])
     print("square", *went(lambda v: jnp.var(jax.lax.square(v), 1), x)[0])
     print("square of complex", *went(lambda v: jnp.abs(jax.lax.square(v * 1j)), x)[0])
+    print("expanded chlo", *went(lambda v: jax.lax.top_k(jax.scipy.special.gammaln(v) + jax.lax.erf_inv(v / 7), 2), x)[0])
     print("chlo", *went(lambda v: jax.scipy.special.digamma(v + 1), x)[0])
     print("complex", *went(lambda v: jnp.abs(v * 1j), x)[0])
     print("float8", *went(lambda v: v.astype(jnp.float8_e4m3fn), x)[0])
     """)
-    assert out == ["plain True", "pytree True", "square True", "square of complex False", "chlo False", "complex False", "float8 False"]
+    assert out == ["plain True", "pytree True", "square True", "square of complex False", "expanded chlo True", "chlo False", "complex False", "float8 False"]
 
 
 def test_results_are_the_same_both_ways():
@@ -96,6 +97,32 @@ def test_results_are_the_same_both_ways():
     assert all(spy.seen), spy.seen
     """)
     assert len(short) == 12 and short == run(HEAD + script, XLAC_JAX_PORTABLE="1")
+
+
+def test_functions_of_chlo_are_expanded_to_the_same_bits():
+    script = """
+    import hashlib
+    jax.config.update("jax_enable_x64", True)
+    r = np.random.default_rng(1)
+    unit = np.concatenate([r.uniform(-1, 1, 2000), [0, -0.0, 1, -1, 1.5, np.nan, np.inf, -np.inf, 1e-40, 1 - 1e-7]])
+    wide = np.concatenate([r.standard_normal(2000) * 40, np.arange(-5, 6), [np.nan, np.inf, -np.inf, 1e-40, 1e30]])
+
+    def lowest(v):
+        return jax.vmap(lambda u: jax.lax.top_k(jnp.concatenate([u, -u, jnp.full_like(u[:3], jnp.nan)]), 5))(v[:2000].reshape(20, 100))
+
+    for dtype in (jnp.float32, jnp.float64, jnp.bfloat16, jnp.float16):
+        u, w = jnp.asarray(unit).astype(dtype), jnp.asarray(wide).astype(dtype)
+        for f, x in ((jax.lax.erf_inv, u), (jax.lax.lgamma, w), (lambda v: jax.lax.nextafter(v, jnp.ones_like(v)), w), (lowest, w),
+                     (lambda v: jax.grad(lambda s: jax.lax.erf_inv(s).sum())(v[:2000]), u),
+                     (lambda v: jax.random.normal(jax.random.key(3), (300,), v.dtype) + v[0], u)):
+            for a in jax.tree.leaves(jax.jit(f)(x)):
+                a = np.asarray(a)
+                print(a.dtype, a.shape, hashlib.sha256(a.tobytes()).hexdigest())
+    """
+    short = lines(READY + script + """
+    assert all(spy.seen), spy.seen
+    """)
+    assert len(short) == 28 and short == run(HEAD + script, XLAC_JAX_PORTABLE="1")
 
 
 def test_what_is_donated_is_given_away_and_what_executables_say_is_the_same():
