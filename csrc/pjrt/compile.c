@@ -62,12 +62,15 @@ static bool program_names(const PJRT_Program *p, const char *word) {
   return at && (size_t)(end - at) >= n;
 }
 
-/* Programs that come as text (python/xlac/jax/compiling.py) have CHLO's ops yet. xlac's own functions would serve them,
- * but a program that comes in the portable form would give other bits than the same program as text. */
+/* Programs that come as text (python/xlac/jax/compiling.py) have CHLO's ops and complex functions yet. xlac's own
+ * functions would serve them, but a program that comes in the portable form would give other bits than the same program
+ * as text. */
 static PJRT_Error *program_expand(const PJRT_Program *p, xlac_module *m) {
   xlac_error err;
-  if (!program_names(p, "chlo.")) return NULL;
-  return xlac_module_run(m, "chlo-legalize-to-stablehlo", NULL, &err) ? pjrt_error_of(&err) : NULL;
+  if (!program_names(p, "chlo.") && !program_names(p, "complex<")) return NULL;
+  return xlac_module_run(m, "chlo-legalize-to-stablehlo,stablehlo-complex-math-expander", NULL, &err)
+             ? pjrt_error_of(&err)
+             : NULL;
 }
 
 /* `p` is what is to be compiled, in memory of *text where that is not NULL. */

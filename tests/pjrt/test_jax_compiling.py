@@ -65,10 +65,11 @@ def test_programs_of_plain_numbers_go_as_text_and_others_the_portable_way():
     print("square of complex", *went(lambda v: jnp.abs(jax.lax.square(v * 1j)), x)[0])
     print("expanded chlo", *went(lambda v: jax.lax.top_k(jax.scipy.special.gammaln(v) + jax.lax.erf_inv(v / 7), 2), x)[0])
     print("chlo", *went(lambda v: jax.scipy.special.digamma(v + 1), x)[0])
-    print("complex", *went(lambda v: jnp.abs(v * 1j), x)[0])
+    print("complex", *went(lambda v: jnp.fft.fft(v * 1j) + jnp.exp(v), x)[0])
+    print("exp of complex", *went(lambda v: jnp.exp(v * 1j), x)[0])
     print("float8", *went(lambda v: v.astype(jnp.float8_e4m3fn), x)[0])
     """)
-    assert out == ["plain True", "pytree True", "square True", "square of complex False", "expanded chlo True", "chlo False", "complex False", "float8 False"]
+    assert out == ["plain True", "pytree True", "square True", "square of complex True", "expanded chlo True", "chlo False", "complex True", "exp of complex False", "float8 False"]
 
 
 def test_results_are_the_same_both_ways():
@@ -123,6 +124,30 @@ def test_functions_of_chlo_are_expanded_to_the_same_bits():
     assert all(spy.seen), spy.seen
     """)
     assert len(short) == 28 and short == run(HEAD + script, XLAC_JAX_PORTABLE="1")
+
+
+def test_complex_functions_are_expanded_to_the_same_bits():
+    script = """
+    import hashlib
+    jax.config.update("jax_enable_x64", True)
+    r = np.random.default_rng(2)
+    edges = [complex(a, b) for a in (0.0, -0.0, 1, -1, np.inf, -np.inf, np.nan, 1e-30, 1e30) for b in (0.0, -0.0, 1, -1, np.inf, -np.inf, np.nan, 1e-30)]
+    z = np.concatenate([(r.standard_normal(500) + 1j * r.standard_normal(500)) * s for s in (1, 30)] + [edges])
+    one = [getattr(jax.lax, n) for n in "log expm1 rsqrt sin cos tan tanh square abs sign neg conj real imag reciprocal".split()]
+    two = [lambda v: v * v[::-1], lambda v: v / v[::-1], lambda v: v ** v[::-1], lambda v: v == v[::-1], lambda v: v ** 3]
+    more = [jnp.fft.fft, jnp.fft.ifft, jnp.fft.irfft, lambda v: jnp.fft.rfft(v.real), lambda v: v[:1000].sum(), jnp.sort, jnp.angle, jnp.cumsum,
+            lambda v: v[:400].reshape(20, 20) @ v[:400].reshape(20, 20), lambda v: jax.random.normal(jax.random.key(0), (30,), v.dtype) * v[0],
+            lambda v: jax.grad(lambda u: jnp.abs(jnp.sin(u) * u).sum())(v[:1000]), lambda v: jax.lax.complex(v.real, v.imag), lambda v: v + (2 - 1j)]
+    for dtype in (jnp.complex64, jnp.complex128):
+        x = jnp.asarray(z).astype(dtype)
+        for f in one + two + more:
+            a = np.asarray(jax.jit(f)(x))
+            print(a.dtype, a.shape, hashlib.sha256(a.tobytes()).hexdigest())
+    """
+    short = lines(READY + script + """
+    assert all(spy.seen), spy.seen
+    """)
+    assert len(short) == 66 and short == run(HEAD + script, XLAC_JAX_PORTABLE="1")
 
 
 def test_what_is_donated_is_given_away_and_what_executables_say_is_the_same():
