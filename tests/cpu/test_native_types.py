@@ -91,6 +91,45 @@ def test_reduced_precision_has_the_bits_of_the_reference(t, exponent, mantissa):
     check("reduce-precision", t, t, values(t, 1), f", exponent_bits={exponent}, mantissa_bits={mantissa}")
 
 
+@pytest.mark.parametrize("op, t", [("popcnt", "u8"), ("count-leading-zeros", "s8"), ("shift-left", "s8"), ("shift-right-arithmetic", "s8"), ("divide", "c128"),
+                                   ("sqrt", "c128"), ("select", "c128"), ("multiply", "c128")])
+def test_these_ops_are_machine_code(op, t):
+    """Of bytes alone, and of complex numbers of two f64, there was none."""
+    operands = {"select": "(c, x, y)", "multiply": "(x, y)", "divide": "(x, y)"}.get(op, "(x, three)" if op.startswith("shift") else "(x)")
+    text = f"""HloModule m
+ENTRY e {{
+  x = {t}[4096] parameter(0)
+  y = {t}[4096] parameter(1)
+  k = {t}[] constant({"(3, 1)" if t[0] == "c" else 3})
+  three = {t}[4096] broadcast(k), dimensions={{}}
+  c = pred[4096] compare(x, y), direction=NE
+  r = {t}[4096] {op}{operands}
+  ROOT s = {t}[4096] add(r, y)
+}}"""
+    assert "by the vector VM" not in xlac.compile_stage(text, "assembly")
+
+
+@pytest.mark.parametrize("t", [t for t in TYPES if t[0] == "f" and t not in ("f32", "f64")])
+def test_codes_of_narrow_floats_have_the_bits_of_the_reference(t):
+    """All of them, with neighbours, of ops that look at codes alone, and conversions that need not round."""
+    kind = ew.DTYPES[t]
+    codes = [np.resize(np.arange(1 << 16, dtype=np.uint16).view(kind) if t == "f16" else np.arange(256, dtype=np.uint8).view(kind), 1 << 16)]
+    for op in ("abs", "negate", "real", "imag", "is-finite"):
+        check(op, t, "pred" if op == "is-finite" else t, codes)
+    for to in ("pred", "f16", "bf16"):
+        if to != t:
+            check("convert", t, to, codes)
+
+
+@pytest.mark.parametrize("t", ["s32", "u32"])
+def test_integers_between_two_narrow_floats_have_the_bits_of_the_reference(t):
+    rng = np.random.default_rng(9)
+    near = (1 << rng.integers(0, 32, 20000)) + rng.integers(-600, 600, 20000) + (rng.integers(0, 512, 20000) << rng.integers(0, 23, 20000))
+    x = near.astype(np.uint64).astype(np.uint32).view(ew.DTYPES[t])
+    for to in ("bf16", "f16", "f8e5m2", "f8e4m3fn"):
+        check("convert", t, to, [x])
+
+
 # --- complex numbers ---
 
 COMPLEX = {"c64": (np.complex64, "f32", [1e-40, 3e38, 1e20]), "c128": (np.complex128, "f64", [1e-310, 1e-200, 1e-90, 1.5e308, 1e150, 1e75])}

@@ -153,6 +153,16 @@ uint32_t nat_op_within(nat_body *b, nat_lane op, uint32_t width, uint32_t whole,
   return nat_add(b, v);
 }
 
+uint32_t nat_shift_pairs(nat_body *b, nat_lane op, uint32_t x, unsigned by) {
+  uint8_t code = b->target->ops[op][1];
+  if (b->failed || code == X86_NONE) return b->failed = true, 0;
+  nat_value v = {
+      .kind = NAT_OP, .width = 1, .op = code, .number = (uint8_t)by, .n_in = 1, .in = {x, NAT_NONE, NAT_NONE}};
+  assert(b->values[x].width == 1 && by < 16);
+  v.steady = b->values[x].steady;
+  return nat_add(b, v);
+}
+
 uint32_t nat_far(nat_body *b, unsigned which, uint32_t near, uint32_t x, uint32_t far) {
   if (b->failed) return 0;
   nat_value v = {.kind = NAT_FAR, .number = (uint8_t)which, .n_in = 3, .in = {near, x, far}};
@@ -225,11 +235,26 @@ static uint32_t nat_pack_down(nat_body *b, uint32_t x, uint32_t width) {
   return x;
 }
 
+/* What x, which was made wider, is of `width` bytes or fewer, if those are enough; else NAT_NONE. sign: as it was. */
+static uint32_t nat_before_widening(const nat_body *b, uint32_t x, uint32_t width, bool *sign) {
+  static const uint8_t widening[2][3] = {{NAT_ZX1, NAT_ZX2, NAT_ZX4}, {NAT_SX1, NAT_SX2, NAT_SX4}};
+  const nat_value *v = &b->values[x];
+  if (v->kind != NAT_OP || v->n_in != 1) return NAT_NONE;
+  uint32_t from = b->values[v->in[0]].width;
+  for (unsigned i = 0; i < 2; i++)
+    if (from && from <= width && from < v->width &&
+        v->op == b->target->ops[widening[i][__builtin_ctz(from)]][__builtin_ctz(v->width)])
+      return *sign = i, v->in[0];
+  return NAT_NONE;
+}
+
 uint32_t nat_resize(nat_body *b, uint32_t x, uint32_t width, bool sign) {
   static const uint8_t cut[] = {[2] = NAT_TR2, [4] = NAT_TR4, [8] = NAT_TR8};
   if (b->failed || b->values[x].width == width) return x;
   uint32_t now = b->values[x].width;
   if (now < width) return nat_widen(b, x, width, sign);
+  uint32_t before = nat_before_widening(b, x, width, &sign);
+  if (before != NAT_NONE) return nat_resize(b, before, width, sign);
   if (nat_has(b, (nat_lane)cut[now], width)) return nat_op1(b, (nat_lane)cut[now], width, x);
   return nat_pack_down(b, x, width);
 }

@@ -149,6 +149,8 @@ void nat_fold_to(nat_body *b, uint32_t acc, uint32_t value);
 uint32_t nat_op(nat_body *b, nat_lane op, uint32_t width, uint32_t x, uint32_t y, uint32_t z, unsigned number);
 /* The instruction for lanes of `width` on all the parts of lanes of `whole` bytes, or on several of them. */
 uint32_t nat_op_within(nat_body *b, nat_lane op, uint32_t width, uint32_t whole, uint32_t x, uint32_t y);
+/* Of bytes, two and two as a number of 16 bits. */
+uint32_t nat_shift_pairs(nat_body *b, nat_lane op, uint32_t x, unsigned by);
 /* Values for so many vectors of a trip: number i of vector t becomes i + t * n_once. Steady ones stay those of the
  * first. false when out of memory. */
 bool nat_repeat(nat_body *b, uint32_t turns, base_arena *arena);

@@ -114,6 +114,33 @@ uint32_t nat_decode(nat_body *b, uint32_t code, nat_type t) {
   return nat_op2(b, NAT_OR, 4, r, sign);
 }
 
+/* Whatever NaN it is, its sign is not part of the bits. */
+uint32_t nat_code_op(const nat_operands *o) {
+  nat_body *b = o->b;
+  base_narrow k = nat_facts(o->type);
+  uint32_t x = o->in[0], sign = 1u << k.sign_bit;
+  bool plain = o->type.of != XLAC_F8E8M0FNU, zeros = k.has_negative_zero;
+  switch (o->op.code) {
+    case SCALAR_REAL:
+      return x;
+    case SCALAR_IMAG:
+      return plain ? nat_number(b, 0) : NAT_NONE;
+    case SCALAR_ABS:
+      return zeros ? nat_and(b, x, sign - 1) : NAT_NONE;
+    case SCALAR_NEGATE:
+      return zeros ? nat_op2(b, NAT_XOR, 4, x, nat_number(b, sign)) : NAT_NONE;
+    case SCALAR_IS_FINITE:
+      if (!plain) return NAT_NONE;
+      if (!zeros) return nat_compare_ints(b, 4, true, SCALAR_NE, x, nat_number(b, k.nan));
+      return nat_compare_ints(b, 4, true, SCALAR_LE, nat_and(b, x, sign - 1), nat_number(b, k.largest));
+    case SCALAR_CONVERT:
+      if (!plain || o->result.kind != NAT_PRED) return NAT_NONE;
+      return nat_compare_ints(b, 4, true, SCALAR_NE, zeros ? nat_and(b, x, sign - 1) : x, nat_number(b, 0));
+    default:
+      return NAT_NONE;
+  }
+}
+
 /* --- integers of few bits --- */
 
 uint32_t nat_few_bits(nat_body *b, uint32_t x, nat_type t) {
@@ -190,16 +217,18 @@ static uint32_t nat_odd_f32(nat_body *b, uint32_t x) {
   return nat_op2(b, NAT_OR, 4, r, nat_keep(b, nat_op(b, NAT_FCMP, 8, back, x, NAT_NONE, 12), one));
 }
 
-/* Integers of 64 bits that f64 can't hold, to odd: with their lowest 11 bits as one. */
-static uint32_t nat_odd_long(nat_body *b, uint32_t x, bool is_signed) {
-  uint32_t rest = nat_constant(b, 8, 0x7FF), up = x, most = nat_constant(b, 8, (UINT64_C(1) << 53) - 1);
-  uint32_t odd = nat_op2(b, NAT_IADD, 8, nat_op2(b, NAT_AND, 8, x, rest), rest);
-  odd = nat_op2(b, NAT_AND, 8, nat_op2(b, NAT_OR, 8, x, odd), nat_constant(b, 8, ~UINT64_C(0x7FF)));
+/* Integers of 64 or 32 bits that f64 or f32 can't hold, to odd: with their lowest 11 or 8 bits as one. */
+static uint32_t nat_odd_int(nat_body *b, uint32_t w, uint32_t x, bool is_signed) {
+  unsigned held = w == 8 ? 53 : 24;
+  uint64_t low = w == 8 ? 0x7FF : 0xFF;
+  uint32_t rest = nat_constant(b, w, low), up = x, most = nat_constant(b, w, (UINT64_C(1) << held) - 1);
+  uint32_t odd = nat_op2(b, NAT_IADD, w, nat_op2(b, NAT_AND, w, x, rest), rest);
+  odd = nat_op2(b, NAT_AND, w, nat_op2(b, NAT_OR, w, x, odd), nat_constant(b, w, ~low));
   if (is_signed) {
-    up = nat_op2(b, NAT_IADD, 8, x, nat_constant(b, 8, UINT64_C(1) << 53));
-    most = nat_constant(b, 8, UINT64_C(1) << 54);
+    up = nat_op2(b, NAT_IADD, w, x, nat_constant(b, w, UINT64_C(1) << held));
+    most = nat_constant(b, w, UINT64_C(2) << held);
   }
-  return nat_select(b, nat_compare_ints(b, 8, false, SCALAR_GT, up, most), odd, x);
+  return nat_select(b, nat_compare_ints(b, w, false, SCALAR_GT, up, most), odd, x);
 }
 
 /* To f32 or f64. */
@@ -225,8 +254,8 @@ uint32_t nat_convert_odd(const nat_operands *o) {
   if (o->type.kind == NAT_PRED) return nat_from_pred(&plain);
   if (nat_is_float(o->type)) return o->type.width == 8 ? nat_odd_f32(o->b, o->in[0]) : o->in[0];
   if (o->type.width < 4) return nat_int_to_float(o, o->in[0], 4);
-  uint32_t x = o->type.width == 8 ? nat_odd_long(o->b, o->in[0], is_signed) : o->in[0];
-  return nat_odd_f32(o->b, nat_int_to_float(o, x, 8));
+  uint32_t x = nat_odd_int(o->b, o->type.width, o->in[0], is_signed);
+  return o->type.width == 8 ? nat_odd_f32(o->b, nat_int_to_float(o, x, 8)) : nat_int_to_float(o, x, 4);
 }
 
 static uint32_t nat_to_pred(const nat_operands *o) {

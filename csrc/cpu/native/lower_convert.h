@@ -31,6 +31,8 @@ uint32_t nat_encode(nat_body *b, uint32_t x, nat_type t);
 uint32_t nat_decode(nat_body *b, uint32_t code, nat_type t);
 /* Without the bits of a byte that its type does not have. */
 uint32_t nat_clean_code(nat_body *b, uint32_t code, nat_type t);
+/* What needs codes alone, no numbers; NAT_NONE: it is none of that. */
+uint32_t nat_code_op(const nat_operands *o);
 /* The low bits of an integer of few, with its sign; any other as it is. */
 uint32_t nat_few_bits(nat_body *b, uint32_t x, nat_type t);
 /* Whether what is done with bytes, and cut, is right for integers of fewer bits. */

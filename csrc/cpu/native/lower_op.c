@@ -162,7 +162,7 @@ uint32_t nat_shift_width(const nat_target *target, const kernel *k, const kernel
 /* By a number, bytes: as pairs, of which what came from the other byte is cut off. */
 static uint32_t nat_shift_bytes(nat_body *b, nat_lane by_number, uint32_t x, unsigned by) {
   uint64_t kept = by_number == NAT_SHL ? (0xFFu << by) & 0xFF : 0xFFu >> by, sign = 0x80u >> by;
-  uint32_t r = nat_shift(b, by_number == NAT_SHL ? NAT_SHL : NAT_SHR, 2, x, by);
+  uint32_t r = nat_shift_pairs(b, by_number == NAT_SHL ? NAT_SHL : NAT_SHR, x, by);
   r = nat_op2(b, NAT_AND, 1, r, nat_constant(b, 1, kept));
   if (by_number != NAT_SAR) return r;
   return nat_op2(b, NAT_ISUB, 1, nat_op2(b, NAT_XOR, 1, r, nat_constant(b, 1, sign)), nat_constant(b, 1, sign));
@@ -333,7 +333,7 @@ static uint32_t nat_division(const nat_operands *o, bool rest) {
 static uint32_t nat_right(nat_body *b, uint32_t w, uint32_t x, unsigned by) {
   uint32_t low = nat_constant(b, 1, (uint64_t)0xFF >> by);
   if (w > 1) return nat_shift(b, NAT_SHR, w, x, by);
-  return nat_op2(b, NAT_AND, 1, nat_shift(b, NAT_SHR, 2, x, by), low);
+  return nat_op2(b, NAT_AND, 1, nat_shift_pairs(b, NAT_SHR, x, by), low);
 }
 
 /* Ones in 2, 4, 8 bits, side by side; then bytes are added up. */
@@ -563,16 +563,9 @@ static uint32_t nat_select_op(const nat_operands *o) {
 
 /* --- all --- */
 
-/* Whether f32 holds more than it. */
-static bool nat_is_narrow(nat_type t) {
-  return t.kind == NAT_BF16 || t.kind == NAT_F16 || t.kind == NAT_CODE;
-}
-
 uint32_t nat_op_width(const kernel *k, const kernel_value *v) {
   nat_type t = nat_lane_type_of((base_dtype)k->values[v->in[0]].dtype);
   bool divides = v->op.code == SCALAR_DIVIDE || v->op.code == SCALAR_REMAINDER;
-  bool narrows = v->op.code == SCALAR_CONVERT && nat_is_narrow(nat_lane_type_of((base_dtype)v->dtype));
-  if (narrows && !nat_is_float(t) && t.width == 4) return 8; /* rounds to odd */
   if (v->op.code == SCALAR_MULHI) return t.width < 8 ? 2 * t.width : 8;
   bool product = v->op.code == SCALAR_POWER || v->op.code == SCALAR_MULTIPLY;
   if (t.width == 1 && t.kind != NAT_PRED && t.kind != NAT_CODE && product) return 2;
@@ -615,8 +608,12 @@ uint32_t nat_any_op(const nat_operands *o) {
   if (o->type.kind == NAT_COMPLEX || o->result.kind == NAT_COMPLEX) return nat_complex_op(o);
   if (o->op.code == SCALAR_SELECT || o->op.code == SCALAR_COPY) return nat_plain_op(o);
   if (codes && o->op.code == SCALAR_COMPARE && o->op.order == SCALAR_ORDER_TOTAL) return nat_give_up(o);
+  uint32_t as_it_is = codes ? nat_code_op(o) : NAT_NONE;
+  if (as_it_is != NAT_NONE) return as_it_is;
   for (uint32_t j = 0; codes && j < o->n_in; j++) p.in[j] = nat_decode(o->b, o->in[j], o->type);
   if (codes) p.type = wide;
+  bool halved = o->result.kind == NAT_BF16 || (o->result.kind == NAT_F16 && o->type.of != XLAC_F8E8M0FNU);
+  if (codes && halved && o->op.code == SCALAR_CONVERT) return p.in[0]; /* they hold all of fewer bits */
   if (o->result.kind == NAT_CODE) {
     p.result = wide;
     uint32_t r = o->op.code == SCALAR_CONVERT ? nat_convert_odd(&p) : nat_plain_op(&p);
