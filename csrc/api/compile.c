@@ -99,20 +99,27 @@ static int compile_keep_options(xlac_executable *exe, const xlac_compile_options
   return 0;
 }
 
+/* What this process has of n devices. Those that can't be shared evenly are an error when it joins the others. */
+static rt_seats compile_seats(const xlac_compile_options *options, uint32_t n) {
+  const uint32_t all = options->processes, here = all ? n / all : n;
+  const bool even = all && options->process < all && n % all == 0;
+  return even ? (rt_seats){n, options->process * here, here} : (rt_seats){n, 0, n};
+}
+
 /* Everything that the options say, but what is called back. Opens the device by name, "cpu:1" say; NULL is
  * the first kind's context 0. */
 static int compile_line_of(xlac_executable *exe, const xlac_compile_options *options, driver_options *line,
                            xlac_error *err) {
   const bool group = options->n_devices > 0 && options->n_devices <= SPMD_MOST_DEVICES; /* more are only rehearsed */
-  const uint32_t n = group ? options->n_devices : 1;
+  const rt_seats seats = compile_seats(options, group ? options->n_devices : 1);
   TRY(compile_keep_options(exe, options, err));
-  if (!(exe->seats = malloc(n * sizeof(rt_device *)))) return base_oom(err, "an executable");
+  if (!(exe->seats = malloc(seats.n * sizeof(rt_device *)))) return base_oom(err, "an executable");
   if (group)
-    TRY(rt_device_set_open_group(exe->devices, options->device, n, exe->seats, err));
+    TRY(rt_device_set_open_group(exe->devices, options->device, &seats, exe->seats, err));
   else
     TRY(rt_device_set_open(exe->devices, options->device, exe->seats, err));
   *line = (driver_options){.devices = exe->devices,
-                           .device = exe->seats[0],
+                           .device = exe->seats[seats.from],
                            .seats = group ? exe->seats : NULL,
                            .build = api_build_options(exe),
                            .plan = {.no_fusion = options->no_fusion},

@@ -162,6 +162,15 @@ static int cu_device_attribute(const cuda_device *d, cuda_attribute attribute) {
   return d->driver.cuDeviceGetAttribute(&value, attribute, d->device) == CUDA_SUCCESS ? value : 0;
 }
 
+int cuda_device_count(uint32_t *out, xlac_error *err) {
+  cuda_driver d;
+  int n = 0;
+  TRY(cuda_driver_begin(&d, err));
+  TRY(cuda_check(&d, d.cuDeviceGetCount(&n), "counting GPUs", err));
+  *out = (uint32_t)n;
+  return 0;
+}
+
 static int cu_device_find(cuda_device *d, uint32_t ordinal, xlac_error *err) {
   int n = 0;
   TRY(cuda_driver_open(&d->driver, err));
@@ -172,7 +181,6 @@ static int cu_device_find(cuda_device *d, uint32_t ordinal, xlac_error *err) {
   TRY(cuda_check(&d->driver, d->driver.cuDeviceGet(&d->device, (int)ordinal), "opening the GPU", err));
   TRY(cuda_check(&d->driver, d->driver.cuDevicePrimaryCtxRetain(&d->context, d->device), "opening the GPU", err));
   d->retained = true;
-  d->base.device.facts.of_kind = (uint32_t)n;
   return 0;
 }
 

@@ -9,5 +9,7 @@
  * finds custom calls in, and stays. *out: a new reference. DEVICE: no driver, no such GPU. */
 XLAC_MUST_USE int cuda_device_create(rt_device **out, const interp_library *library, uint32_t ordinal, base_alloc alloc,
                                      xlac_error *err);
+/* How many GPUs the driver has: none is opened. DEVICE: no driver. */
+XLAC_MUST_USE int cuda_device_count(uint32_t *n, xlac_error *err);
 
 #endif

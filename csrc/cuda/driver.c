@@ -183,7 +183,7 @@ static int cu_driver_load(cuda_driver *d, const char *chosen, xlac_error *err) {
   return 0;
 }
 
-static int cu_driver_begin(cuda_driver *d, xlac_error *err) {
+static int cu_driver_init(cuda_driver *d, xlac_error *err) {
   TRY(cuda_check(d, d->cuInit(0), "beginning to use the CUDA driver", err));
   TRY(cuda_check(d, d->cuDriverGetVersion(&d->version), "asking the CUDA driver for its version", err));
   if (d->version < CU_DRIVER_LEAST)
@@ -198,12 +198,16 @@ static int cu_driver_begin(cuda_driver *d, xlac_error *err) {
   return 0;
 }
 
-int cuda_driver_open(cuda_driver *out, xlac_error *err) {
+int cuda_driver_begin(cuda_driver *out, xlac_error *err) {
   const char *chosen = getenv("XLAC_CUDA_DRIVER");
   memset(out, 0, sizeof *out);
   if (chosen && !*chosen) chosen = NULL;
   TRY(cu_driver_load(out, chosen, err));
-  TRY(cu_driver_begin(out, err));
+  return cu_driver_init(out, err);
+}
+
+int cuda_driver_open(cuda_driver *out, xlac_error *err) {
+  TRY(cuda_driver_begin(out, err));
   cu_driver_find(out, getenv("XLAC_NVRTC"), &cu_driver_compiler, &out->compiler);
   if (out->compiler.handle && out->nvrtcVersion(&out->compiler_major, &out->compiler_minor))
     out->compiler.handle = NULL;

@@ -208,6 +208,8 @@ typedef struct cuda_driver {
  * stay in the process. DEVICE where there is no driver, too old a driver or none that works, with the paths that were
  * tried. */
 XLAC_MUST_USE int cuda_driver_open(cuda_driver *out, xlac_error *err);
+/* The driver alone, for whoever asks it something. */
+XLAC_MUST_USE int cuda_driver_begin(cuda_driver *out, xlac_error *err);
 /* Looks for cuBLASLt, which is large and which few programs need; once. */
 void cuda_driver_find_blas(cuda_driver *d);
 /* Likewise NCCL, which programs on several GPUs want. */

@@ -153,27 +153,32 @@ static int line_finish(compile_line *x, ir_module *m, rt_executable **out) {
   return 0;
 }
 
-/* A plan is one for all: each device makes its own of it. What the interpreter runs, it runs for all. */
-static int line_build_seat(const compile_line *x, rt_executable **seats, uint32_t i) {
+/* A plan is one for all: each device makes its own of it. What the interpreter runs, it runs for all. Those of other
+ * processes have none. */
+static int line_build_seat(const compile_line *x, rt_executable *one, rt_executable **seats, uint32_t i) {
   rt_device *const *devices = x->options->seats;
   rt_build *b = NULL;
   uint32_t like = 0;
+  if (!devices[i]) return 0;
   while (devices[like] != devices[i]) like++;
-  seats[i] = seats[0]->device == devices[0] ? seats[like] : seats[0];
+  seats[i] = one->device == x->options->device ? seats[like] : one;
   if (seats[i]) return 0;
   TRY(rt_build_begin(devices[i], &x->options->build, &b, x->err));
   assert(b->target);
-  return rt_build_finish_shared(b, seats[0]->module, seats[0]->plan, &seats[i], x->err);
+  return rt_build_finish_shared(b, one->module, one->plan, &seats[i], x->err);
 }
 
 /* Takes one, also on failure. */
 static int line_make_group(const compile_line *x, base_alloc alloc, rt_executable *one, rt_executable **out) {
   const uint32_t n = x->options->seats ? x->options->partitioned->n_devices : 1;
   rt_executable **seats = base_malloc(alloc, n * sizeof *seats);
+  uint32_t first = 0;
   int status = seats ? 0 : base_oom(x->err, "a group");
+  while (x->options->seats && !x->options->seats[first]) first++;
+  assert(first < n && (!x->options->seats || x->options->seats[first] == x->options->device));
   if (seats) memset(seats, 0, n * sizeof *seats);
-  if (seats) seats[0] = one;
-  for (uint32_t i = 1; i < n && status == 0; i++) status = line_build_seat(x, seats, i);
+  if (seats) seats[first] = one;
+  for (uint32_t i = first + 1; i < n && status == 0; i++) status = line_build_seat(x, one, seats, i);
   if (status == 0)
     status = spmd_group(x->options->partitioned, seats, n, x->options->build.async_work, alloc, out, x->err);
   else

@@ -25,7 +25,8 @@ typedef struct driver_options {
   base_alloc alloc;       /* of the plan's making, and of a set of one's own; none: libc's */
   rt_device_set *devices; /* NULL: a set of its own */
   rt_device *device;      /* of these; NULL: the first */
-  rt_device **seats;      /* of a group: where each of its devices is, the first on `device`; NULL: all there */
+  rt_device **seats;      /* of a group: where each of its devices is, NULL of those of other processes, the first that
+                             is here on `device`; NULL: all there */
   rt_build_options build;
   plan_options plan; /* whose target is the device's */
   /* What the module is the local program of: the executable runs it on all of its devices. Taken, also on failure;

@@ -12,6 +12,8 @@ static int devices_create_cuda(rt_device **out, uint32_t ordinal, base_alloc all
   return cuda_device_create(out, &cpu_interp_library, ordinal, alloc, err);
 }
 
-const rt_device_kind driver_device_kinds[] = {
-    {"cpu", cpu_device_create}, {"interp", devices_create_interp}, {"cuda", devices_create_cuda}, {NULL, NULL}};
+const rt_device_kind driver_device_kinds[] = {{"cpu", cpu_device_create, NULL},
+                                              {"interp", devices_create_interp, NULL},
+                                              {"cuda", devices_create_cuda, cuda_device_count},
+                                              {NULL, NULL, NULL}};
 const interp_library *const driver_interp_library = &cpu_interp_library;

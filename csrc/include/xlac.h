@@ -643,6 +643,10 @@ typedef struct xlac_compile_options {
   /* The folder of compiled programs (docs/cache.md): "" or "0": none; "1": xlac/executables in the user's folder of
    * caches; NULL: as the environment's XLAC_CACHE says, and none without that. */
   const char *cache;
+  /* What `processes` of them run together, as number `process` of these: of n_devices, of which each has as many, only
+   * this one's are prepared, and no other is opened. The executable joins their network (xlac_network.h) before its
+   * first call. 0: this process has all devices, or shares them in another way. */
+  uint32_t process, processes;
 } xlac_compile_options;
 
 enum { XLAC_COMPILE_COPY, XLAC_COMPILE_PASSES, XLAC_COMPILE_PLAN, XLAC_COMPILE_STAGES };

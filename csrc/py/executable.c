@@ -292,18 +292,19 @@ static void executable_forget(executable_request *r) {
 
 /* 0, or -1 with an exception and nothing to free. `stage` counts for dumps only. */
 static int executable_read_request(py_state *st, PyObject *args, PyObject *kwargs, executable_request *r) {
-  static char *names[] = {"module",     "threads",  "blas",    "use_blas", "fuse",  "passes",  "donate", "lanes",
-                          "async_work", "numerics", "require", "device",   "stage", "devices", NULL};
+  static char *names[] = {"module", "threads", "blas",       "use_blas",  "fuse",    "passes",
+                          "donate", "lanes",   "async_work", "numerics",  "require", "device",
+                          "stage",  "devices", "process",    "processes", NULL};
   PyObject *module, *donate = NULL, *lanes = NULL;
-  unsigned int threads = 0, devices = 0;
+  unsigned int threads = 0, devices = 0, process = 0, processes = 0;
   unsigned long long async_work = 0;
   const char *numerics = "strict";
   int blas = 1, fuse = 1, passes = 1;
   *r = (executable_request){.options = {XLAC_OPTIONS(xlac_compile_options)}};
   xlac_compile_options *options = &r->options;
-  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!|$IzpppOOKspzzI:compile", names, st->module_type, &module, &threads,
-                                   &options->blas_path, &blas, &fuse, &passes, &donate, &lanes, &async_work, &numerics,
-                                   &r->require, &options->device, &r->stage, &devices))
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!|$IzpppOOKspzzIII:compile", names, st->module_type, &module,
+                                   &threads, &options->blas_path, &blas, &fuse, &passes, &donate, &lanes, &async_work,
+                                   &numerics, &r->require, &options->device, &r->stage, &devices, &process, &processes))
     return -1;
   if (!executable_numerics(numerics, &options->numerics)) return -1;
   if (py_lanes_take(lanes, options) < 0) return -1;
@@ -315,6 +316,8 @@ static int executable_read_request(py_state *st, PyObject *args, PyObject *kwarg
   options->async_work = async_work;
   options->threads = threads;
   options->n_devices = devices;
+  options->process = process;
+  options->processes = processes;
   options->no_blas = !blas;
   options->no_fusion = !fuse;
   options->no_passes = !passes;
@@ -396,7 +399,8 @@ PyObject *py_rehearse(PyObject *core, PyObject *args) {
 
 /* The bytes are locked by their view while they are read. */
 PyObject *py_load(PyObject *core, PyObject *args, PyObject *kwargs) {
-  static char *names[] = {"bytes", "threads", "blas", "use_blas", "lanes", "async_work", "device", NULL};
+  static char *names[] = {"bytes",      "threads", "blas",    "use_blas",  "lanes",
+                          "async_work", "device",  "process", "processes", NULL};
   py_state *st = PyModule_GetState(core);
   xlac_compile_options options = {XLAC_OPTIONS(xlac_compile_options), .runtime = st->runtime, .counters = st->counters};
   xlac_error err = {.code = 0};
@@ -406,8 +410,8 @@ PyObject *py_load(PyObject *core, PyObject *args, PyObject *kwargs) {
   unsigned int threads = 0;
   unsigned long long async_work = 0;
   int blas = 1;
-  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "y*|$IzpOKz:load", names, &bytes, &threads, &options.blas_path, &blas,
-                                   &lanes, &async_work, &options.device))
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "y*|$IzpOKzII:load", names, &bytes, &threads, &options.blas_path,
+                                   &blas, &lanes, &async_work, &options.device, &options.process, &options.processes))
     return NULL;
   if (py_lanes_take(lanes, &options) < 0) {
     PyBuffer_Release(&bytes);

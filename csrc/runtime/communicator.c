@@ -96,13 +96,22 @@ static void comm_wake_all(comm_shared *c) {
   for (comm_meeting *m = c->open; m; m = m->next) pthread_cond_broadcast(&m->wake);
 }
 
+xlac_error rt_error_of(uint32_t participant, const xlac_error *why) {
+  xlac_error told = *why;
+  assert(why->code);
+  if (why->code != XLAC_E_INTERRUPTED && why->code != XLAC_E_PARTICIPANTS && participant != UINT32_MAX)
+    snprintf(told.message, sizeof told.message, "device %u: %.400s", (unsigned)participant, why->message);
+  return told;
+}
+
 /* The first failure is the run's. */
 static void comm_fail(comm_shared *c, uint32_t who, const xlac_error *why) {
+  const xlac_error told = rt_error_of(who, why);
   if (!c->failed) {
     c->failed = true;
     c->who = who;
     c->why = *why;
-    if (c->across.net) rt_network_fail(c->across.net, c->across.run, why);
+    if (c->across.net) rt_network_fail(c->across.net, c->across.run, &told);
   }
   atomic_store_explicit(&c->stopped, true, memory_order_relaxed);
   comm_wake_all(c);

@@ -141,6 +141,9 @@ XLAC_MUST_USE static inline int rt_communicator_part(rt_communicator *c, const r
                                                      xlac_error *err) {
   return c->vtable->part(c, us, meeting, err);
 }
+/* The error as whoever is told of it elsewhere reads it: with the device that it came from, but where nobody's device
+ * is to blame (UINT32_MAX, interrupts, participants that don't come). */
+xlac_error rt_error_of(uint32_t participant, const xlac_error *why);
 /* The run has failed, because of that participant: all end. Any thread. */
 static inline void rt_communicator_fail(rt_communicator *c, uint32_t participant, const xlac_error *why) {
   c->vtable->fail(c, participant, why);

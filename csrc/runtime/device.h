@@ -56,7 +56,6 @@ typedef struct rt_compute_facts {
 typedef struct rt_device_facts {
   const char *kind;   /* "cpu"; static */
   uint32_t ordinal;   /* among those of its kind in the same set of devices */
-  uint32_t of_kind;   /* how many of its kind the machine has; 0: as many contexts as are opened */
   uint32_t units;     /* that work in parallel: CPUs, multiprocessors */
   bool calls_on_host; /* rt_call runs on the caller's thread; else it enqueues and waits */
   bool whole;         /* it runs modules whole: its builds have no target, and need no optimised program */

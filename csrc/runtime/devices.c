@@ -103,55 +103,74 @@ BASE_EXPORT int rt_device_set_open(rt_device_set *set, const char *name, rt_devi
 
 /* --- groups --- */
 
-static int devices_spread(rt_device_set *set, const char *kind, uint32_t n, rt_device **out, xlac_error *err) {
-  uint32_t all = out[0]->facts.of_kind;
+static bool devices_is_here(const rt_seats *seats, uint32_t i) {
+  return i >= seats->from && i - seats->from < seats->here;
+}
+
+/* The contexts of a kind that is named without a number, in turn. */
+static int devices_spread(rt_device_set *set, const rt_device_kind *kind, const rt_seats *seats, rt_device **out,
+                          xlac_error *err) {
+  uint32_t all = 0;
   char name[32];
-  for (uint32_t i = 1; i < n; i++) {
-    snprintf(name, sizeof name, "%.20s:%u", kind, (unsigned)(i % (all ? all : 1)));
+  if (kind->count) TRY(kind->count(&all, err));
+  for (uint32_t i = seats->from; devices_is_here(seats, i); i++) {
+    snprintf(name, sizeof name, "%.20s:%u", kind->kind, (unsigned)(all ? i % all : 0));
     TRY(rt_device_set_open(set, name, &out[i], err));
   }
   return 0;
 }
 
-/* The name before the comma, or the end. */
+/* The name before the comma, or the end. Only whether it is one, where nobody is to be opened: out is NULL. */
 static int devices_open_next(rt_device_set *set, const char **at, rt_device **out, xlac_error *err) {
   char name[32];
   size_t n = strcspn(*at, ",");
+  const rt_device_kind *kind = NULL;
+  uint32_t ordinal = 0;
   snprintf(name, sizeof name, "%.*s", (int)(n < sizeof name ? n : sizeof name - 1), *at);
   *at += n;
   if (n >= sizeof name) return devices_unknown(set, name, err);
-  return rt_device_set_open(set, name, out, err);
+  return out ? rt_device_set_open(set, name, out, err) : devices_read_name(set, name, &kind, &ordinal, err);
 }
 
-/* Number i of a list, beside the first one. */
-static int devices_check_alike(rt_device *const *list, uint32_t i, xlac_error *err) {
-  char first[32], other[32];
-  bool same = list[i] == list[0];
-  if (same || (!rt_device_is_host(list[i]) && strcmp(list[i]->facts.kind, list[0]->facts.kind) == 0)) return 0;
-  rt_device_name(list[0], first);
-  rt_device_name(list[i], other);
-  return base_hint(err, base_fail(err, XLAC_E_BAD_ARGUMENT, "a group can't be on %s and %s", first, other),
-                   "its devices are GPUs of one kind, or all of them one context: %s", first);
+/* Beside the first one. */
+static int devices_check_alike(const rt_device *first, const rt_device *other, xlac_error *err) {
+  char own[32], its[32];
+  if (first == other || (!rt_device_is_host(other) && strcmp(first->facts.kind, other->facts.kind) == 0)) return 0;
+  rt_device_name(first, own);
+  rt_device_name(other, its);
+  return base_hint(err, base_fail(err, XLAC_E_BAD_ARGUMENT, "a group can't be on %s and %s", own, its),
+                   "its devices are GPUs of one kind, or all of them one context: %s", own);
 }
 
-int rt_device_set_open_group(rt_device_set *set, const char *names, uint32_t n, rt_device **out, xlac_error *err) {
+/* One name for all. */
+static int devices_open_named(rt_device_set *set, const char *name, const rt_seats *seats, rt_device **out,
+                              xlac_error *err) {
+  const rt_device_kind *kind = set->kinds;
+  uint32_t ordinal = 0;
+  if (name) TRY(devices_read_name(set, name, &kind, &ordinal, err));
+  if (name && !strchr(name, ':')) return devices_spread(set, kind, seats, out, err);
+  TRY(rt_device_set_open(set, name, &out[seats->from], err));
+  for (uint32_t i = seats->from; devices_is_here(seats, i); i++) out[i] = out[seats->from];
+  return 0;
+}
+
+int rt_device_set_open_group(rt_device_set *set, const char *names, const rt_seats *seats, rt_device **out,
+                             xlac_error *err) {
   const char *at = names;
   uint32_t found = 0;
-  assert(n > 0);
-  if (!names || !strchr(names, ',')) {
-    TRY(rt_device_set_open(set, names, &out[0], err));
-    bool spreads = names && !strchr(names, ':');
-    for (uint32_t i = 1; i < n; i++) out[i] = out[0];
-    return spreads ? devices_spread(set, out[0]->facts.kind, n, out, err) : 0;
-  }
-  for (; found < n; found++) {
-    TRY(devices_open_next(set, &at, &out[found], err));
-    TRY(devices_check_alike(out, found, err));
+  assert(seats->here > 0 && seats->from + seats->here <= seats->n);
+  memset(out, 0, seats->n * sizeof *out);
+  if (!names || !strchr(names, ',')) return devices_open_named(set, names, seats, out, err);
+  for (; found < seats->n; found++) {
+    const bool here = devices_is_here(seats, found);
+    TRY(devices_open_next(set, &at, here ? &out[found] : NULL, err));
+    if (here) TRY(devices_check_alike(out[seats->from], out[found], err));
     if (!*at) break;
     at++;
   }
-  if (found + 1 == n) return 0;
-  return base_fail(err, XLAC_E_BAD_ARGUMENT, "%u devices, and other than so many names: %.200s", (unsigned)n, names);
+  if (found + 1 == seats->n) return 0;
+  return base_fail(err, XLAC_E_BAD_ARGUMENT, "%u devices, and other than so many names: %.200s", (unsigned)seats->n,
+                   names);
 }
 
 int rt_device_set_create(rt_device_set **out, const rt_device_kind *kinds, base_alloc alloc, xlac_error *err) {

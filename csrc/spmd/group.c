@@ -9,7 +9,6 @@
  * shards hand each device its own pointers as they are, but for results that several devices have in one memory: the
  * first of them writes there, all others into such a block. */
 #include <pthread.h>
-#include <stdio.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -315,11 +314,7 @@ static int team_error(const group_team *t, xlac_error *err) {
   uint32_t device = 0;
   xlac_error why = {.code = 0};
   if (!rt_communicator_why(t->communicator, &device, &why)) return 0;
-  if (err) {
-    *err = why;
-    if (why.code != XLAC_E_INTERRUPTED && why.code != XLAC_E_PARTICIPANTS && device != UINT32_MAX)
-      snprintf(err->message, sizeof err->message, "device %u: %.400s", (unsigned)device, why.message);
-  }
+  if (err) *err = rt_error_of(device, &why);
   return -(int)why.code;
 }
 
@@ -375,6 +370,9 @@ int spmd_group_run_here(group_executable *g, const group_job *job, xlac_error *e
 static int group_run_job(const rt_executable *base, const group_job *job, bool wants_block, xlac_error *err) {
   group_executable *g = (group_executable *)(uintptr_t)base; /* the list of teams has its own order */
   if (g->net) return spmd_group_run_everywhere(g, job, wants_block, err);
+  if (g->mine)
+    return base_fail(err, XLAC_E_PARTICIPANTS, "the program has %u of %u devices in this process, and no network",
+                     (unsigned)g->here, (unsigned)g->program->n_devices);
   return wants_block && !job->block ? base_oom(err, "the shards of a call") : spmd_group_run_here(g, job, err);
 }
 
@@ -550,7 +548,7 @@ static int group_give(group_executable *g, xlac_error *err) {
 
 static bool group_can_take_turns(const group_executable *g) {
   bool can = g->one->vtable->call_in_turns && g->one->meetings != RT_NO_TURNS;
-  for (uint32_t i = 0; i < g->n_seats; i++) can = can && g->seats[i] == g->one;
+  for (uint32_t i = 0; i < g->n_seats; i++) can = can && (!g->seats[i] || g->seats[i] == g->one);
   return can;
 }
 
@@ -565,6 +563,19 @@ static void group_choose_threads(group_executable *g, uint64_t little) {
   if (g->in_turns) g->threads = cpus;
 }
 
+/* Which devices are here until a network says so. */
+static int group_find_mine(group_executable *g, xlac_error *err) {
+  const uint32_t n = g->program->n_devices;
+  uint32_t here = 0, *mine = BASE_ARRAY(&g->arena, uint32_t, n);
+  if (!mine) return base_oom(err, "a group");
+  for (uint32_t i = 0; i < n; i++)
+    if (spmd_has_seat(g, i)) mine[here++] = i;
+  assert(here > 0);
+  g->here = here;
+  g->mine = here < n ? mine : NULL;
+  return 0;
+}
+
 static int group_prepare(group_executable *g, uint64_t little, xlac_error *err) {
   const rt_executable *one = g->one;
   const spmd_program *p = g->program;
@@ -575,7 +586,7 @@ static int group_prepare(group_executable *g, uint64_t little, xlac_error *err) 
   TRY(rt_executable_describe(&g->base, g->face, &g->arena, err));
   g->base.module = g->face;
   g->base.n_devices = p->n_devices;
-  g->here = p->n_devices;
+  TRY(group_find_mine(g, err));
   group_choose_threads(g, little);
   if (__builtin_mul_overflow(one->work, (uint64_t)p->n_devices, &g->base.work)) g->base.work = UINT64_MAX;
   TRY(spmd_group_places(g, err));
@@ -590,8 +601,11 @@ int spmd_group(spmd_program *p, rt_executable *const *seats, uint32_t n_seats, u
     spmd_group_abandon(p, seats, n_seats);
     return base_oom(err, "a group");
   }
-  *g = (group_executable){.alloc = alloc, .program = p, .one = seats[0], .n_seats = n_seats};
-  g->base = (rt_executable){.vtable = &group_vtable, .device = rt_device_retain(seats[0]->device)};
+  uint32_t first = 0;
+  while (!seats[first]) first++;
+  assert(first < n_seats);
+  *g = (group_executable){.alloc = alloc, .program = p, .one = seats[first], .n_seats = n_seats};
+  g->base = (rt_executable){.vtable = &group_vtable, .device = rt_device_retain(seats[first]->device)};
   g->seats = memcpy(g + 1, seats, n_seats * sizeof *seats);
   base_arena_init(&g->arena, alloc);
   int status = group_prepare(g, little, err);

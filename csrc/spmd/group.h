@@ -18,8 +18,8 @@ typedef struct group_executable {
   base_arena arena;
   spmd_program *program;
   ir_module *face;
-  rt_executable *one;    /* seats[0] */
-  rt_executable **seats; /* what devices run, in turn: each on its own GPU, or all the same */
+  rt_executable *one;    /* the first of the seats that there is */
+  rt_executable **seats; /* what devices run, in turn: each on its own GPU, or all the same; NULL: in other processes */
   uint32_t n_seats;
   rt_recycler *memory;
   size_t block_bytes;
@@ -29,8 +29,8 @@ typedef struct group_executable {
   _Atomic(group_team *) teams;        /* free ones */
   rt_network *net;                    /* NULL: all devices are in this process */
   uint32_t here;                      /* devices of this process */
-  uint32_t *mine, *process;           /* which these are, ascending; the process of each; NULL where net is */
-  atomic_bool met;                    /* everybody on the network is known to run this program */
+  uint32_t *mine, *process; /* which these are, ascending, NULL: all; the process of each, NULL where net is */
+  atomic_bool met;          /* everybody on the network is known to run this program */
   char label[RT_LABEL_BYTES];
 } group_executable;
 
@@ -53,6 +53,11 @@ static inline uint32_t spmd_device_of(const group_executable *g, uint32_t number
 static inline rt_executable *spmd_seat_of(const group_executable *g, uint32_t number) {
   assert(g->n_seats > 0);
   return g->seats[spmd_device_of(g, number) % g->n_seats];
+}
+
+static inline bool spmd_has_seat(const group_executable *g, uint32_t device) {
+  assert(device < g->program->n_devices);
+  return g->seats[device % g->n_seats] != NULL;
 }
 
 static inline bool spmd_is_here(const group_executable *g, uint32_t device) {

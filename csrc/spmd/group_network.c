@@ -121,7 +121,11 @@ static int group_share(group_executable *g, const uint32_t *processes, xlac_erro
     if (g->process[d] >= size)
       return base_fail(err, XLAC_E_BAD_ARGUMENT, "device %u is of process %u; there are %u", (unsigned)d,
                        (unsigned)g->process[d], (unsigned)size);
-    if (g->process[d] == rt_network_rank(g->net)) g->mine[g->here++] = d;
+    if (g->process[d] != rt_network_rank(g->net)) continue;
+    if (!spmd_has_seat(g, d))
+      return base_fail(err, XLAC_E_BAD_ARGUMENT, "device %u is of this process, and was compiled for another one",
+                       (unsigned)d);
+    g->mine[g->here++] = d;
   }
   if (g->here > 0) return 0;
   return base_fail(err, XLAC_E_PARTICIPANTS, "no device of the program is one of this process");

@@ -112,8 +112,9 @@ XLAC_MUST_USE int spmd_face(const spmd_program *p, const ir_module *local, ir_mo
 
 /* group.c: takes p and the executables of the local program, also on failure, but not their list. The devices of this
  * program have them in turn; the same one may come several times, and all but the first have the first one's module and
- * plan. What it gives is a group: an executable whose n_devices is not 0. little: elements; devices with less between
- * their collectives are run by the caller's thread; 0: some thousands. */
+ * plan. NULL are those of other processes, whose network it joins before it is called. What it gives is a group: an
+ * executable whose n_devices is not 0. little: elements; devices with less between their collectives are run by the
+ * caller's thread; 0: some thousands. */
 XLAC_MUST_USE int spmd_group(spmd_program *p, rt_executable *const *seats, uint32_t n_seats, uint64_t little,
                              base_alloc alloc, rt_executable **out, xlac_error *err);
 /* What spmd_group would take; entries may be NULL. */

@@ -290,7 +290,7 @@ def compile(module, *, device="cpu", devices=None, threads=None, blas=None, fuse
     module, calling = _taken(module)
     number, device = _devices(devices, device)
     executable = _core.compile(module, fuse=fuse, passes=passes, numerics=numerics, devices=number, **_donated(donate),
-                               **_run_options(threads, blas, lanes, async_work, device))
+                               **_run_options(threads, blas, lanes, async_work, device), **_among_processes())
     if number and "xlac.distributed" in _sys.modules:
         _sys.modules["xlac.distributed"].join(executable, module, (number, fuse, passes, donate, numerics))
     _log_compiled(module, executable)
@@ -354,7 +354,7 @@ def compile_stage(module, stage, *, device="cpu", devices=None, threads=None, bl
     number, device = _devices(devices, device)
     from .report import Report
 
-    options = {**_donated(donate), **_run_options(threads, blas, lanes, async_work, device)}
+    options = {**_donated(donate), **_run_options(threads, blas, lanes, async_work, device), **_among_processes()}
     return Report(_core.compile_dump(parse(module), stage=stage, fuse=fuse, passes=passes, numerics=numerics, devices=number, **options))
 
 
@@ -418,6 +418,12 @@ def _run_options(threads, blas, lanes, async_work, device):
     return {"device": str(device), "threads": 0 if threads is None else _count("threads", threads), "blas": _blas_path(blas),
             "use_blas": blas is not False,
             "lanes": _lanes(lanes), "async_work": _count("async_work", async_work, (1 << 63) - 1)}
+
+
+def _among_processes():
+    """Of many devices only those of this process are prepared."""
+    world = _sys.modules.get("xlac.distributed")
+    return {"process": world.rank(), "processes": world.size()} if world and world.is_initialized() else {}
 
 
 def _tell_packages():
@@ -487,7 +493,7 @@ def load(source, *, device="cpu", threads=None, blas=None, lanes=None, async_wor
 
         calling, source = split(source)
     try:
-        executable = _core.load(source, **_run_options(threads, blas, lanes, async_work, device))
+        executable = _core.load(source, **_run_options(threads, blas, lanes, async_work, device), **_among_processes())
     except Error as error:
         if error.code == Code.BAD_EXECUTABLE and bytes(source[:200]).lstrip().startswith((b"HloModule", b"module", b"func.func", b"ML\xefR")):
             error.hint = "this is a program, not an executable: xlac.compile compiles it"

@@ -117,6 +117,29 @@ assert not [f for f in os.listdir(os.environ["TMPDIR"]) if f.startswith("cuda-si
 end()""", begin=BEGIN)
 
 
+@pytest.mark.parametrize("devices", ["cuda", "listed", "loaded"])
+def test_a_process_opens_and_prepares_its_own_gpus_alone(devices):
+    """The driver that simulates has eight, four of which the program uses, two on each rank."""
+    processes.run(2, f"""
+where = dict(device="cuda", devices=4) if {devices!r} != "listed" else dict(devices=["cuda:3", "cuda:1", "cuda:2", "cuda:0"])
+own = [[0, 1], [2, 3]][rank] if {devices!r} != "listed" else [[1, 3], [0, 2]][rank]
+program = text(37).replace("num_partitions=2", "num_partitions=4").replace("{{{{0,1}}}}", "{{{{0,1,2,3}}}}")
+program = program.replace("ROOT s", "s").replace("to_apply=f ", "to_apply=f\\n ROOT y = f32[37] multiply(s, s) ")
+if {devices!r} == "loaded":
+    exe = xlac.load(xlac.compile(program, devices=4).serialize(), device="cuda")
+else:
+    exe = xlac.compile(program, **where)
+def active(gpu):
+    flags, active = ctypes.c_uint(), ctypes.c_int()
+    assert library.cuDevicePrimaryCtxGetState(gpu, ctypes.byref(flags), ctypes.byref(active)) == 0
+    return active.value
+for _ in range(2):
+    assert [gpu for gpu in range(8) if active(gpu)] == own
+    np.testing.assert_array_equal(exe(x), 16 * x * x)
+assert counts("cuModuleLoadData", "cuDevicePrimaryCtxRetain") == [2, 2], counts("cuModuleLoadData")
+end()""", begin=BEGIN)
+
+
 @pytest.mark.parametrize("how", ["one of them", "all"])
 def test_without_nccl_it_goes_by_the_host(how):
     """Also where only some process has none, whoever asks first."""
@@ -153,6 +176,7 @@ np.testing.assert_array_equal(exe(x), 2 * x)
 end()""", begin=BEGIN, XLAC_CUDA_SIM_PATIENCE="1000")
     assert "device 0: " in said[0] and ("NCCL says unhandled system error" in said[0] or call.startswith("cu")), said
     assert "rank 0 (process" in said[1] and said[0].split(": ")[2].split(" [")[0] in said[1], said
+    assert "): device 0: " in said[1], said
 
 
 def test_a_rank_that_is_killed_while_others_wait_on_their_gpus():

@@ -223,6 +223,15 @@ assert exe(x)[0] == 28
     assert all(code == 0 for code, _, _ in said), said
     assert all("not this one" in line for line in said[1][1].splitlines())
     assert [line.count("rank 1 (process") for line in said[0][1].splitlines()] == [1, 1]
+    assert all("): device 2: " in line and "not this one" in line for line in said[0][1].splitlines()), said
+
+
+def test_what_was_compiled_for_one_of_several_processes_joins_them_before_it_is_called():
+    module = xlac.parse('sdy.mesh @mesh = <["a"=4]>\nfunc.func @main(%x: tensor<8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"a"}]>}) '
+                        '-> tensor<8xf32> {\n %y = stablehlo.add %x, %x : tensor<8xf32>\n return %y : tensor<8xf32> }', format="mlir")
+    exe = xlac._core.compile(module, devices=4, process=1, processes=2)
+    with pytest.raises(xlac.Error, match="the program has 2 of 4 devices in this process, and no network"):
+        exe(np.ones(8, np.float32))
 
 
 def test_programs_that_differ_are_found_before_they_run():
