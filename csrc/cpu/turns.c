@@ -359,7 +359,7 @@ static void *turns_place(turns_round *r, const plan_step *s, uint32_t buffer, ui
 static bool turn_leaves(const cpu_turn *t, uint32_t buffer) {
   const plan_program *p = cpu_plan_of(t->run->exe);
   const plan_buffer *b = &p->buffers[buffer];
-  return b->place == PLAN_RESULT && t->unread && t->unread[b->number] && cpu_is_final(p, buffer);
+  return b->place == PLAN_RESULT && t->unread && t->unread[b->number] && b->final;
 }
 
 /* Before the meeting: what the call gets there, if it is large, and to be in its frame or in another call's result. */
@@ -432,7 +432,7 @@ static bool turns_each_once(turns_round *r, turns_once_fn *fn) {
 /* A result is made in the first call's memory, where it stays; all else in memory that is theirs together. */
 static bool turns_is_placed(const turns_round *r, uint32_t buffer) {
   const plan_program *p = cpu_plan_of(r->turns->run->exe);
-  return p->buffers[buffer].place == PLAN_TILE || cpu_is_final(p, buffer);
+  return p->buffers[buffer].place == PLAN_TILE || p->buffers[buffer].final;
 }
 
 /* Memory for it; false: there is not enough. */
@@ -452,7 +452,7 @@ static bool turns_hand_on(turns_round *r, const plan_step *s, uint32_t buffer, u
   cpu_turn *t = &r->turns[i];
   void *from = turn_pointers(&r->turns[r->of[i]])[buffer], **own = &turn_pointers(t)[buffer];
   (void)s;
-  if (!cpu_is_final(p, buffer) || from == *own) return true;
+  if (!p->buffers[buffer].final || from == *own) return true;
   if (turn_leaves(t, buffer))
     *own = from;
   else

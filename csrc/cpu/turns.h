@@ -29,8 +29,6 @@ typedef struct cpu_alike {
 } cpu_alike;
 /* false: nothing is known to be alike. Call i is participant i. */
 bool cpu_alike_make(cpu_alike *a, const cpu_turn *turns, uint32_t n);
-/* Whether the buffer is a result, and stays what it is when it has been written. */
-bool cpu_is_final(const plan_program *p, uint32_t buffer);
 /* By call: the first one that has the same results of the part. */
 void cpu_alike_part(const cpu_alike *a, const plan_program *p, const list_part *part, uint8_t *of);
 /* The steps of a part, from *first on. */

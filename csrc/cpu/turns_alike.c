@@ -81,16 +81,6 @@ void cpu_alike_part(const cpu_alike *a, const plan_program *p, const list_part *
     for (uint32_t i = 0; i < p->steps[k].n_out; i++) alike_refine(of, alike_of(a, p->steps[k].out[i]), a->n);
 }
 
-bool cpu_is_final(const plan_program *p, uint32_t buffer) {
-  const plan_buffer *b = &p->buffers[buffer];
-  bool final = b->place == PLAN_RESULT && !b->borrowed;
-  for (uint32_t i = 0; final && i < p->n_buffers; i++) {
-    const plan_buffer *other = &p->buffers[i];
-    final = i == buffer || other->place != PLAN_RESULT || other->number != b->number || other->first < b->first;
-  }
-  return final;
-}
-
 /* Whether all that the part gives can be in memory of all, and is much. */
 static bool alike_is_once(const cpu_alike *a, const plan_program *p, const list_part *part) {
   uint8_t of[CPU_MOST_ALIKE];

@@ -367,6 +367,28 @@ static int build_steps(plan_build *x, const ir_computation *c) {
   return status;
 }
 
+/* Buffers that are arguments or results; of each result the one that is written last is final. */
+static int build_interface(const plan_build *x, plan_buffer *buffers) {
+  plan_program *p = x->p;
+  uint32_t *interface = BASE_ARRAY(x->arena, uint32_t, (size_t)p->n_buffers + 1);
+  uint32_t *latest = BASE_ARRAY(x->arena, uint32_t, (size_t)p->n_results + 1);
+  if (!interface || !latest) return build_no_memory(x);
+  for (uint32_t i = 0; i < p->n_results; i++) latest[i] = UINT32_MAX;
+  for (uint32_t i = 0; i < p->n_buffers; i++) {
+    const plan_buffer *b = &buffers[i];
+    if (b->place != PLAN_ARGUMENT && b->place != PLAN_RESULT) continue;
+    interface[p->n_interface++] = i;
+    if (b->place == PLAN_ARGUMENT) continue;
+    assert(b->number < p->n_results);
+    uint32_t *last = &latest[b->number];
+    if (*last == UINT32_MAX || buffers[*last].first < b->first) *last = i;
+  }
+  for (uint32_t i = 0; i < p->n_results; i++)
+    if (latest[i] != UINT32_MAX) buffers[latest[i]].final = !buffers[latest[i]].borrowed;
+  p->interface = interface;
+  return 0;
+}
+
 /* Vectors become arrays in the plan's arena; from now on nothing changes but places. */
 static int build_finish(plan_build *x) {
   assert(x->buffers.n >= x->p->n_arguments);
@@ -375,18 +397,14 @@ static int build_finish(plan_build *x) {
   p->n_steps = x->steps.n;
   plan_buffer *buffers = base_arena_memdup(x->arena, x->buffers.items, x->buffers.n * sizeof *x->buffers.items);
   plan_step *steps = base_arena_memdup(x->arena, x->steps.items, x->steps.n * sizeof *x->steps.items);
-  uint32_t *interface = BASE_ARRAY(x->arena, uint32_t, (size_t)p->n_buffers + 1);
-  if (!buffers || !steps || !interface) return build_no_memory(x);
-  p->interface = interface;
+  if (!buffers || !steps) return build_no_memory(x);
   p->buffers = buffers;
   p->steps = steps;
   if (x->options->no_fusion)
     TRY(plan_place_buffers(p, steps, buffers, x->alloc, x->err));
   else
     TRY(plan_place_with_tiles(p, steps, buffers, &x->fusion.model, x->arena, x->err));
-  for (uint32_t i = 0; i < p->n_buffers; i++)
-    if (buffers[i].place == PLAN_ARGUMENT || buffers[i].place == PLAN_RESULT) interface[p->n_interface++] = i;
-  return 0;
+  return build_interface(x, buffers);
 }
 
 /* The parts of `outer` that all programs of a module share are lent to the inner one. A computation has one program,

@@ -23,6 +23,7 @@ typedef enum plan_place {
 typedef struct plan_buffer {
   uint8_t place; /* plan_place */
   bool borrowed; /* no argument or result, but a value that lies in the memory of one while that is free (borrow.c) */
+  bool final;    /* a result, in whose memory nothing is written after it */
   int64_t bytes, offset;
   uint32_t number;
   const ir_literal *literal; /* of an array; NULL: a token, or no constant */

@@ -394,6 +394,7 @@ static void gemm_store_row(const cpu_gemm *g, const char *sums, char *to, const 
 /* A range of C. `at` and `to` have the offsets of its rows in A and in C, `places` those of its columns in C. */
 typedef struct gemm_task {
   int64_t batch, row, rows, column, columns;
+  bool packed; /* its rows of A are, from the columns before: all of k is one block */
   int64_t at[GEMM_ROWS], to[GEMM_ROWS], places[GEMM_BLOCK_BYTES / 4];
 } gemm_task;
 
@@ -470,7 +471,7 @@ static void gemm_do(const gemm_run *r, const gemm_task *t, char *a, char *sums) 
   do { /* once also for k == 0: the sums are zeros */
     int64_t count = g->k.count - p < g->k_block ? g->k.count - p : g->k_block;
     cpu_gemm_block block = {.from = from, .lines = t->at, .n_lines = (int)t->rows, .p = p, .count = count};
-    if (!r->rows) cpu_gemm_pack_a(g, &block, padded, a);
+    if (!r->rows && !t->packed) cpu_gemm_pack_a(g, &block, padded, a);
     gemm_tiles(r, t, p, count, r->rows ? gemm_rows_of(r, t->batch, t->row / g->rows, p / g->k_block) : a, sums);
     p += count;
   } while (p < g->k.count && !rt_pool_stopping(r->pool));
@@ -488,6 +489,7 @@ static void gemm_tasks(void *ctx, size_t begin, size_t end) {
   int64_t last = (r->panel + r->n_panels) * gemm_width(g);
   if (last > g->n.count) last = g->n.count;
   for (size_t i = begin; i < end; i++) {
+    t.packed = false;
     t.batch = r->batch + (int64_t)i / (r->across * r->down);
     t.row = (int64_t)i / r->across % r->down * g->rows;
     t.column = r->panel * gemm_width(g) + (int64_t)i % r->across * g->columns;
@@ -581,6 +583,7 @@ static void gemm_do_rows(const gemm_run *r, gemm_task *t, int64_t from, int64_t 
   for (t->column = from; t->column < to; t->column += g->columns) {
     t->columns = to - t->column < g->columns ? to - t->column : g->columns;
     cpu_gemm_offsets(&g->n, 'c', t->column, t->columns, t->places);
+    t->packed = t->column > from && g->k.count <= g->k_block;
     gemm_do(r, t, a, sums);
   }
 }
