@@ -91,8 +91,11 @@ def test_reduced_precision_has_the_bits_of_the_reference(t, exponent, mantissa):
     check("reduce-precision", t, t, values(t, 1), f", exponent_bits={exponent}, mantissa_bits={mantissa}")
 
 
-@pytest.mark.parametrize("op, t", [("popcnt", "u8"), ("count-leading-zeros", "s8"), ("shift-left", "s8"), ("shift-right-arithmetic", "s8"), ("divide", "c128"),
-                                   ("sqrt", "c128"), ("select", "c128"), ("multiply", "c128")])
+WIDE = ("divide", "multiply", "select", "sqrt", "exponential", "log", "log-plus-one", "cosine", "tan", "asin", "atanh", "logistic")
+BYTES = (("popcnt", "u8"), ("count-leading-zeros", "s8"), ("shift-left", "s8"), ("shift-right-arithmetic", "s8"))
+
+
+@pytest.mark.parametrize("op, t", [*BYTES, *((op, "c128") for op in WIDE)])
 def test_these_ops_are_machine_code(op, t):
     """Of bytes alone, and of complex numbers of two f64, there was none."""
     operands = {"select": "(c, x, y)", "multiply": "(x, y)", "divide": "(x, y)"}.get(op, "(x, three)" if op.startswith("shift") else "(x)")

@@ -20,86 +20,48 @@ MATH_C99_1(acos)
 MATH_C99_1(atanh)
 #undef MATH_C99_1
 
-/* Once for all that follow, for the library's size. */
-__attribute__((noinline)) static double math_exp_apart(double x) {
-  return math_exp_f64(x);
-}
-/* Of x, and of 1 + more, which is next to nothing. */
-__attribute__((noinline)) static double math_log_apart(double x, double more) {
-  return math_log_parts_f64(x, 0, more);
-}
-__attribute__((noinline)) static math_dd math_squares(double a, double b) {
-  return math_dd_add(math_dd_product(a, a), math_dd_product(b, b));
-}
-/* Sizes of parts that may be squared: what the square of b loses does not show. */
-static int math_have_squares(double a, double b) {
-  return (a < 0x1p500) & (b < 0x1p500) & ((b == 0) | (b > 0x1p-400));
-}
-
 math_c128 math_div_c128(math_c128 x, math_c128 y) {
   return math_div_is_tame_c128(x, y) ? math_div_tame_c128(x, y) : math_from_c99(math_c99(x) / math_c99(y));
 }
 
 /* Of two infinite parts neither the size nor the direction is known: NaN, as XLA's product of exp and cos gives. */
 math_c128 math_exp_c128(math_c128 x) {
-  if (__builtin_fabs(x.re) < 700 && x.im - x.im == 0) {
-    double e = math_exp_apart(x.re);
-    return (math_c128){e * cos(x.im), e * sin(x.im)};
-  }
+  if (math_is_below_c128(x, 700)) return math_exp_tame_c128(x);
   if (__builtin_isinf(x.re) && __builtin_isinf(x.im)) return (math_c128){NAN, NAN};
   return math_c99_exp_c128(x);
 }
 
-/* Half the logarithm of |x|^2 as a pair of f64; where nearly nothing of that is left beside 1, it is C99's. */
 math_c128 math_log_c128(math_c128 x) {
-  double a = __builtin_fabs(x.re), b = __builtin_fabs(x.im);
-  if (!(a < 0x1p500 && b < 0x1p500 && a + b > 0x1p-500)) return math_c99_log_c128(x);
-  math_dd square = math_squares(a, b);
-  if (__builtin_fabs((square.hi - 1) + square.lo) < 0x1p-49) return math_c99_log_c128(x);
-  return (math_c128){0.5 * math_log_apart(square.hi, square.lo / square.hi), atan2(x.im, x.re)};
+  return math_log_is_tame_c128(x) ? math_log_tame_c128(x) : math_c99_log_c128(x);
 }
 
-/* log|1 + z| is half of log1p(2a + a^2 + b^2), a sum in which much may cancel near the circle |1 + z| = 1. */
 math_c128 math_log1p_c128(math_c128 x) {
   double a = x.re, b = x.im;
   if (!(__builtin_fabs(a) < 0x1p400 && __builtin_fabs(b) < 0x1p400)) return math_log_c128((math_c128){1 + a, b});
-  double im = atan2(b, 1 + a);
-  math_dd t = math_dd_add_f64(math_squares(a, b), 2 * a);
-  if (t.hi < -0.5) return (math_c128){log(math_hypot(1 + a, b)), im};
-  double u = 1 + t.hi, rest = t.hi < 1 ? t.hi - (u - 1) : 1 - (u - t.hi);
-  return (math_c128){0.5 * math_log_apart(u, (rest + t.lo) / u), im};
+  if (math_log1p_square_c128(x).hi < -0.5) return (math_c128){log(math_hypot(1 + a, b)), atan2(b, 1 + a)};
+  return math_log1p_tame_c128(x);
 }
 
 math_c128 math_sqrt_c128(math_c128 x) {
   return math_sqrt_is_tame_c128(x) ? math_sqrt_tame_c128(x) : math_c99_sqrt_c128(x);
 }
 
-/* Products of sinh and cosh of the real part with sine and cosine of the other. */
 math_c128 math_sinh_c128(math_c128 x) {
-  if (!(__builtin_fabs(x.re) < 700 && x.im - x.im == 0)) return math_c99_sinh_c128(x);
-  math_hyperbolic h = math_hyperbolic_f64(x.re);
-  return (math_c128){__builtin_copysign(h.s, x.re) * cos(x.im), h.c * sin(x.im)};
+  return math_is_below_c128(x, 700) ? math_sinh_tame_c128(x) : math_c99_sinh_c128(x);
 }
 math_c128 math_cosh_c128(math_c128 x) {
-  if (!(__builtin_fabs(x.re) < 700 && x.im - x.im == 0)) return math_c99_cosh_c128(x);
-  math_hyperbolic h = math_hyperbolic_f64(x.re);
-  return (math_c128){h.c * cos(x.im), __builtin_copysign(h.s, x.re) * sin(x.im)};
+  return math_is_below_c128(x, 700) ? math_cosh_tame_c128(x) : math_c99_cosh_c128(x);
 }
 math_c128 math_tanh_c128(math_c128 x) {
-  if (!(__builtin_fabs(x.re) < 300 && x.im - x.im == 0)) return math_c99_tanh_c128(x);
-  math_hyperbolic h = math_hyperbolic_f64(x.re);
-  double s = sin(x.im), c = cos(x.im), size = h.s * h.s + c * c;
-  return (math_c128){__builtin_copysign(h.s * h.c / size, x.re), s * c / size};
+  return math_is_below_c128(x, 300) ? math_tanh_tame_c128(x) : math_c99_tanh_c128(x);
 }
 
-/* e^a (cos b + i sin b) - 1, the real part as expm1(a) cos b - (1 - cos b), lest 1 cancel. */
 math_c128 math_expm1_c128(math_c128 x) {
-  if (!(__builtin_fabs(x.re) < 700 && x.im - x.im == 0)) { /* the 1 does not matter, or the special cases are exp's */
+  if (!math_is_below_c128(x, 700)) { /* the 1 does not matter, or the special cases are exp's */
     math_c128 e = math_exp_c128(x);
     return (math_c128){x.im == 0 ? expm1(x.re) : e.re - 1, x.im == 0 ? x.im : e.im};
   }
-  double s = sin(x.im), c = cos(x.im), versine = math_pick(c > 0, s * s / (1 + c), 1 - c);
-  return (math_c128){math_expm1_f64(x.re) * c - versine, math_exp_apart(x.re) * s};
+  return math_expm1_tame_c128(x);
 }
 
 /* As XLA: 0^0 is 1, 0 to a power of positive real part is 0. A positive real base and a real exponent keep pow's
@@ -124,37 +86,18 @@ math_c64 math_pow_c64(math_c64 x, math_c64 y) {
   return math_narrow(math_pow_c128(math_widen(x), math_widen(y)));
 }
 
-/* log((1 + x) / (1 - x)) / 2 from |1 + x|^2 / |1 - x|^2 - 1 and from the angle of (1 + x) (1 - conj x). */
 math_c128 math_atanh_c128(math_c128 x) {
-  double a = __builtin_fabs(x.re), b = __builtin_fabs(x.im), d = 1 - a, size = d * d + b * b;
-  if (!(math_have_squares(a, b) && size > 0)) return math_c99_atanh_c128(x);
-  double re = 0.25 * math_log1p_f64(4 * a / size), im = 0.5 * atan2(2 * b, d * (1 + a) - b * b);
-  return (math_c128){__builtin_copysign(re, x.re), __builtin_copysign(im, x.im)};
-}
-
-/* sqrt(m^2 - x^2) + i log(m + sqrt(m^2 - 1)) of |x| and |y|, m half the sum of the distances to -1 and 1: CHLO's kernel
- * of asin and acos. m - 1 and m - x are sums of what does not cancel (T. E. Hull and others, 1997). */
-static math_c128 math_sides_c128(double x, double y) {
-  double r = math_hypot(x + 1, y), s = math_hypot(x - 1, y), half = 0.5 * (0.5 * (r + s) + x), square = y * y;
-  double p = square / (r + (x + 1)), g = s + __builtin_fabs(x - 1), z = square / (g == 0 ? 1 : g);
-  double more = 0.5 * (p + math_pick(x < 1, z, g)), re = half * (p + math_pick(x < 1, g, z));
-  return (math_c128){__builtin_sqrt(re), math_log1p_f64(more + __builtin_sqrt(more * (more + 2)))};
+  return math_atanh_is_tame_c128(x) ? math_atanh_tame_c128(x) : math_c99_atanh_c128(x);
 }
 math_c128 math_asin_c128(math_c128 x) {
-  double a = __builtin_fabs(x.re), b = __builtin_fabs(x.im);
-  if (!math_have_squares(a, b)) return math_c99_asin_c128(x);
-  math_c128 k = math_sides_c128(a, b);
-  return (math_c128){atan2(x.re, k.re), __builtin_copysign(k.im, x.im)};
+  return math_have_squares_c128(x) ? math_asin_tame_c128(x) : math_c99_asin_c128(x);
 }
 math_c128 math_acos_c128(math_c128 x) {
-  double a = __builtin_fabs(x.re), b = __builtin_fabs(x.im);
-  if (!math_have_squares(a, b)) return math_c99_acos_c128(x);
-  math_c128 k = math_sides_c128(a, b);
-  return (math_c128){atan2(k.re, x.re), __builtin_copysign(k.im, -x.im)};
+  return math_have_squares_c128(x) ? math_acos_tame_c128(x) : math_c99_acos_c128(x);
 }
 math_c128 math_asin_acos_kernel_c128(math_c128 z) {
   double x = __builtin_fabs(z.re), y = __builtin_fabs(z.im);
-  if (math_have_squares(x, y)) return math_sides_c128(x, y);
+  if (math_have_squares_c128(z)) return math_sides_c128(x, y);
   double re = y;
   if (fmax(x, y) < 0x1p500) { /* y^2 vanishes */
     double d = __builtin_fabs(1 - x);

@@ -525,3 +525,101 @@ static math_c128 math_sqrt_tame_c128(math_c128 x) {
   double re = math_pick(x.re < 0, other, root), im = math_pick(x.re < 0, root, other);
   return (math_c128){re, __builtin_copysign(im, x.im)};
 }
+
+/* Once for all that follow, for the library's size. */
+__attribute__((noinline)) static double math_exp_apart(double x) {
+  return math_exp_f64(x);
+}
+/* Of x, and of 1 + more, which is next to nothing. */
+__attribute__((noinline)) static double math_log_apart(double x, double more) {
+  return math_log_parts_f64(x, 0, more);
+}
+__attribute__((noinline)) static math_dd math_squares(double a, double b) {
+  return math_dd_add(math_dd_product(a, a), math_dd_product(b, b));
+}
+
+/* Of which the exponential of the real part stays within f64, and the imaginary one is a number. */
+static bool math_is_below_c128(math_c128 x, double most) {
+  return (__builtin_fabs(x.re) < most) & (x.im - x.im == 0);
+}
+static math_c128 math_exp_tame_c128(math_c128 x) {
+  double e = math_exp_apart(x.re);
+  return (math_c128){e * cos(x.im), e * sin(x.im)};
+}
+/* e^a (cos b + i sin b) - 1, the real part as expm1(a) cos b - (1 - cos b), lest 1 cancel. */
+static math_c128 math_expm1_tame_c128(math_c128 x) {
+  double s = sin(x.im), c = cos(x.im), versine = math_pick(c > 0, s * s / (1 + c), 1 - c);
+  return (math_c128){math_expm1_f64(x.re) * c - versine, math_exp_apart(x.re) * s};
+}
+/* Products of sinh and cosh of the real part with sine and cosine of the other. */
+static math_c128 math_sinh_tame_c128(math_c128 x) {
+  math_hyperbolic h = math_hyperbolic_f64(x.re);
+  return (math_c128){__builtin_copysign(h.s, x.re) * cos(x.im), h.c * sin(x.im)};
+}
+static math_c128 math_cosh_tame_c128(math_c128 x) {
+  math_hyperbolic h = math_hyperbolic_f64(x.re);
+  return (math_c128){h.c * cos(x.im), __builtin_copysign(h.s, x.re) * sin(x.im)};
+}
+static math_c128 math_tanh_tame_c128(math_c128 x) {
+  math_hyperbolic h = math_hyperbolic_f64(x.re);
+  double s = sin(x.im), c = cos(x.im), size = h.s * h.s + c * c;
+  return (math_c128){__builtin_copysign(h.s * h.c / size, x.re), s * c / size};
+}
+
+/* Half the logarithm of |x|^2 as a pair of f64, unless nearly nothing of that is left beside 1. */
+static bool math_log_is_tame_c128(math_c128 x) {
+  double a = __builtin_fabs(x.re), b = __builtin_fabs(x.im);
+  math_dd square = math_squares(a, b);
+  bool near = __builtin_fabs((square.hi - 1) + square.lo) < 0x1p-49;
+  return (a < 0x1p500) & (b < 0x1p500) & (a + b > 0x1p-500) & !near;
+}
+static math_c128 math_log_tame_c128(math_c128 x) {
+  math_dd square = math_squares(__builtin_fabs(x.re), __builtin_fabs(x.im));
+  return (math_c128){0.5 * math_log_apart(square.hi, square.lo / square.hi), atan2(x.im, x.re)};
+}
+/* log|1 + z| is half of log1p(2a + a^2 + b^2), a sum in which much may cancel near the circle |1 + z| = 1; it is not
+ * below -0.5 here. */
+static math_dd math_log1p_square_c128(math_c128 x) {
+  return math_dd_add_f64(math_squares(x.re, x.im), 2 * x.re);
+}
+static math_c128 math_log1p_tame_c128(math_c128 x) {
+  math_dd t = math_log1p_square_c128(x);
+  double u = 1 + t.hi, rest = math_pick(t.hi < 1, t.hi - (u - 1), 1 - (u - t.hi));
+  return (math_c128){0.5 * math_log_apart(u, (rest + t.lo) / u), atan2(x.im, 1 + x.re)};
+}
+
+/* Parts that may be squared: what the square of the imaginary one loses does not show. */
+static bool math_have_squares_c128(math_c128 x) {
+  double a = __builtin_fabs(x.re), b = __builtin_fabs(x.im);
+  return (a < 0x1p500) & (b < 0x1p500) & ((b == 0) | (b > 0x1p-400));
+}
+static double math_atanh_size_c128(math_c128 x) {
+  double b = __builtin_fabs(x.im), d = 1 - __builtin_fabs(x.re);
+  return d * d + b * b;
+}
+static bool math_atanh_is_tame_c128(math_c128 x) {
+  return math_have_squares_c128(x) & (math_atanh_size_c128(x) > 0);
+}
+/* log((1 + x) / (1 - x)) / 2 from |1 + x|^2 / |1 - x|^2 - 1 and from the angle of (1 + x) (1 - conj x). */
+static math_c128 math_atanh_tame_c128(math_c128 x) {
+  double a = __builtin_fabs(x.re), b = __builtin_fabs(x.im), d = 1 - a;
+  double re = 0.25 * math_log1p_f64(4 * a / math_atanh_size_c128(x)), im = 0.5 * atan2(2 * b, d * (1 + a) - b * b);
+  return (math_c128){__builtin_copysign(re, x.re), __builtin_copysign(im, x.im)};
+}
+
+/* sqrt(m^2 - x^2) + i log(m + sqrt(m^2 - 1)) of |x| and |y|, m half the sum of the distances to -1 and 1: CHLO's kernel
+ * of asin and acos. m - 1 and m - x are sums of what does not cancel (T. E. Hull and others, 1997). */
+static math_c128 math_sides_c128(double x, double y) {
+  double r = math_hypot(x + 1, y), s = math_hypot(x - 1, y), half = 0.5 * (0.5 * (r + s) + x), square = y * y;
+  double p = square / (r + (x + 1)), g = s + __builtin_fabs(x - 1), z = square / math_pick(g == 0, 1, g);
+  double more = 0.5 * (p + math_pick(x < 1, z, g)), re = half * (p + math_pick(x < 1, g, z));
+  return (math_c128){__builtin_sqrt(re), math_log1p_f64(more + __builtin_sqrt(more * (more + 2)))};
+}
+static math_c128 math_asin_tame_c128(math_c128 x) {
+  math_c128 k = math_sides_c128(__builtin_fabs(x.re), __builtin_fabs(x.im));
+  return (math_c128){atan2(x.re, k.re), __builtin_copysign(k.im, x.im)};
+}
+static math_c128 math_acos_tame_c128(math_c128 x) {
+  math_c128 k = math_sides_c128(__builtin_fabs(x.re), __builtin_fabs(x.im));
+  return (math_c128){atan2(k.re, x.re), __builtin_copysign(k.im, -x.im)};
+}

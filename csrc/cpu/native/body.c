@@ -212,6 +212,18 @@ uint32_t nat_far_loop(nat_body *b, uintptr_t fn, uint32_t near, uint32_t x, uint
   return nat_add(b, v);
 }
 
+uint32_t nat_call_both(nat_body *b, uintptr_t fn, uint32_t x, bool second) {
+  if (b->failed) return 0;
+  nat_value call = {.kind = NAT_CALL, .width = b->values[x].width, .number = 1, .n_in = 1, .bits = fn};
+  call.in[0] = x, call.in[1] = call.in[2] = NAT_NONE, call.steady = b->values[x].steady;
+  uint32_t first = nat_add(b, call);
+  nat_value more = {.kind = NAT_SECOND, .width = call.width, .n_in = 1, .in = {first, NAT_NONE, NAT_NONE}};
+  more.steady = call.steady;
+  uint32_t other = nat_add(b, more);
+  assert(b->failed || other == first + 1);
+  return second ? other : first;
+}
+
 /* Packs of a register's two halves; where it is half full at most, both are the same. */
 static uint32_t nat_halve(nat_body *b, uint32_t x, bool saturates) {
   uint32_t width = b->values[x].width, full = b->lanes * width == b->target->vector;

@@ -56,12 +56,14 @@ typedef enum nat_kind {
   NAT_PART,    /* as NAT_LOAD, where the mask in[0] is set; elsewhere 0, and nothing is read */
   NAT_NEIGHBOURS, /* neighbours of stream number `bits`, from the element on that the first lane of in[0] says, an s32
                    */
-  NAT_CALL,       /* the op's loop (scalar/loops), whose address `bits` is, on the lanes of in[0] and perhaps in[1] */
-  NAT_HALF,       /* half `number` of what lanes of 16 bytes from stream number `bits` are, as lanes of 8 */
-  NAT_WEAVE, /* lanes of in[0] and in[1] in turn, the first half (`number` 0) or the second (1) of them; or the even
-                (2) or the odd ones (3) of both, one after the other */
-  NAT_FAR    /* in[0], but where a lane of the mask in[2] is set: function `number` of in[1], by a call; or the op's
-                loop, whose address `bits` is, on complex numbers of two lanes, in[1] and perhaps in[3] */
+  NAT_CALL,   /* the op's loop (scalar/loops), whose address `bits` is, on the lanes of in[0] and perhaps in[1]; where
+                 `number` is 1 it has a second result */
+  NAT_SECOND, /* that of in[0], the value before it */
+  NAT_HALF,   /* half `number` of what lanes of 16 bytes from stream number `bits` are, as lanes of 8 */
+  NAT_WEAVE,  /* lanes of in[0] and in[1] in turn, the first half (`number` 0) or the second (1) of them; or the even
+                 (2) or the odd ones (3) of both, one after the other */
+  NAT_FAR     /* in[0], but where a lane of the mask in[2] is set: function `number` of in[1], by a call; or the op's
+                 loop, whose address `bits` is, on complex numbers of two lanes, in[1] and perhaps in[3] */
 } nat_kind;
 
 /* What the lanes of a loop's value have: the same in all, each its own, or the first what the value is and the others
@@ -160,6 +162,8 @@ uint32_t nat_narrow_mask(nat_body *b, uint32_t mask, uint32_t width);
 uint32_t nat_widen_mask(nat_body *b, uint32_t mask, uint32_t width);
 /* What the loop `fn` gives of x and perhaps y. */
 uint32_t nat_call(nat_body *b, uintptr_t fn, uint32_t x, uint32_t y);
+/* The first or the second result of the loop `fn` on x, which writes that to where a second operand would be. */
+uint32_t nat_call_both(nat_body *b, uintptr_t fn, uint32_t x, bool second);
 /* near, which is function `which` of x, but in lanes where `far` is set. */
 uint32_t nat_far(nat_body *b, unsigned which, uint32_t near, uint32_t x, uint32_t far);
 static inline uint32_t nat_op1(nat_body *b, nat_lane op, uint32_t width, uint32_t x) {

@@ -58,6 +58,9 @@ static void emit_value(emit_run *e, const emit_step *s) {
     case NAT_CALL:
       emit_loop_call(e, s);
       break;
+    case NAT_SECOND:
+      emit_second(e, s);
+      break;
     case NAT_FAR:
       emit_far(e, s);
       break;

@@ -22,8 +22,9 @@ enum {
       EMIT_COUNT + NAT_MAX_TURNS, /* of which vector of a trip the accumulators are, in bytes from the first's */
   EMIT_SAVED,                     /* all registers, around a call; then the masks */
   EMIT_SAVED_MASKS = EMIT_SAVED + 32,
-  EMIT_FIRST_SLOT = EMIT_SAVED_MASKS + 4, /* of 16 bytes, where slots are that short: eight masks */
-  EMIT_CALLS = 64,                        /* of far functions */
+  EMIT_SECOND = EMIT_SAVED_MASKS + 4, /* of 16 bytes, where slots are that short: eight masks; second results */
+  EMIT_FIRST_SLOT = EMIT_SECOND + NAT_MAX_TURNS,
+  EMIT_CALLS = 64, /* of far functions */
   EMIT_POINTERS = 11,
   EMIT_MASK_REGISTER = 15 /* the mask of the last vector where masks are vectors */
 };
@@ -135,6 +136,7 @@ void emit_keep(emit_run *e, uint32_t value);
 void emit_op(emit_run *e, const emit_step *s);
 void emit_far(emit_run *e, const emit_step *s);
 void emit_loop_call(emit_run *e, const emit_step *s);
+void emit_second(emit_run *e, const emit_step *s);
 void emit_call_out(emit_run *e, const emit_call *call);
 void emit_gather(emit_run *e, const emit_step *s);
 void emit_part(emit_run *e, const emit_step *s);

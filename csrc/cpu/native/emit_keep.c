@@ -69,10 +69,17 @@ bool emit_choose_kept(emit_run *e, uint32_t free, base_arena *scratch) {
   return uses != NULL;
 }
 
+/* Whether functions are called for each vector: around calls all that is in registers is saved. */
+static bool keep_calls(const nat_body *b) {
+  for (uint32_t i = 0; i < b->n_values; i++)
+    if (b->values[i].kind == NAT_CALL) return true;
+  return false;
+}
+
 bool emit_choose_residents(emit_run *e, uint32_t pressure, base_arena *scratch) {
   uint32_t free = pressure < e->target->registers ? e->target->registers - pressure : 0;
   keep_folds(e, &free);
-  return emit_choose_kept(e, free, scratch);
+  return keep_calls(e->b) || emit_choose_kept(e, free, scratch);
 }
 
 /* Where masks are vectors, that of the last vector takes the register of one. */

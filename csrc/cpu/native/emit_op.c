@@ -175,8 +175,16 @@ void emit_loop_call(emit_run *e, const emit_step *s) {
   unsigned x = emit_pin(e, v->in[0]), y = v->n_in > 1 ? emit_pin(e, v->in[1]) : x, to = emit_take(e, s->value);
   emit_call call = {.x = (uint8_t)x, .y = (uint8_t)y, .to = (uint8_t)to, .which = (uint8_t)(8 * v->width)};
   call.fn = v->bits, call.lanes = emit_called_lanes(e, v);
+  if (v->number) call.y = (uint8_t)(EMIT_SECOND - EMIT_SAVED + s->turn);
   emit_jump_out(e, X86_ALWAYS, call);
   emit_release(e, s, v->in, v->n_in);
+}
+
+/* Where the call has just left it. */
+void emit_second(emit_run *e, const emit_step *s) {
+  const nat_value *v = &e->b->values[s->value];
+  emit_release(e, s, v->in, v->n_in);
+  emit_move(e, e->target->vector, emit_take(e, s->value), emit_slot(e, EMIT_SECOND + s->turn), false);
 }
 
 /* Registers that are live, between them and the frame. */

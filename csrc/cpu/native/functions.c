@@ -20,13 +20,21 @@ enum {
   NAT_STEP_COSINE,
   NAT_STEP_JOIN,  /* parts to a complex number */
   NAT_STEP_TABLE, /* of table `number` what the low four bits of the operand say */
-  NAT_STEP_INNER  /* another function, `number`: of which opcode */
+  NAT_STEP_INNER, /* another function, `number`: of which opcode; and one of f64 */
+  NAT_STEP_WHOLE,
+  NAT_STEP_INNER_POWER, /* the one with three operands */
+  NAT_STEP_CALLED_SINE, /* libm's, called for the vector: sine and cosine together */
+  NAT_STEP_CALLED_COSINE,
+  NAT_STEP_CALLED_ATAN2,
+  NAT_STEPS
 };
 
-/* in: of a constant, the low and the high byte of its place among nat_numbers. */
+/* There are thousands: they are short. wide: lanes have 8 bytes, not 4. in: of a constant, the low and the high byte of
+ * its place among nat_numbers. last: the number, or of steps with three operands the third one. */
 typedef struct nat_step {
-  uint8_t op, width, number, in[3];
+  uint8_t op : 7, wide : 1, in[2], last;
 } nat_step;
+_Static_assert(NAT_STEPS <= 128 && sizeof(nat_step) == 4, "steps are short");
 
 static const uint64_t nat_numbers[] = {
 #define NAT_NUMBER(bits) bits,
@@ -46,7 +54,7 @@ static const uint32_t nat_tables[][16] = {
 };
 
 #define NAT_TABLE(...)
-#define STEP(op, width, number, a, b, c) {NAT_STEP_##op, width, number, {a, b, c}},
+#define STEP(op, width, number, a, b, c) {NAT_STEP_##op, width == 8, {a, b}, (number) + (c)},
 #define FUNCTION(type, code, widest, first, n, ...) __VA_ARGS__
 static const nat_step nat_steps[] = {
 #include "functions.def"
@@ -86,10 +94,32 @@ uint32_t nat_function_width(nat_function_type t, scalar_code opcode) {
   return nat_functions[t][opcode].widest;
 }
 
+/* in[1]: where the cosines go. libm's own, as complex functions have them. */
+static void nat_sines_and_cosines(const scalar_loop *l, int64_t n, const void *const *in, void *out) {
+  const double *x = in[0];
+  double *sines = out, *cosines = (double *)(uintptr_t)in[1];
+  (void)l;
+  for (int64_t i = 0; i < n; i++) {
+    double v = x[i];
+    sines[i] = sin(v), cosines[i] = cos(v);
+  }
+}
+static void nat_angles(const scalar_loop *l, int64_t n, const void *const *in, void *out) {
+  const double *y = in[0], *x = in[1];
+  double *angles = out;
+  (void)l;
+  for (int64_t i = 0; i < n; i++) angles[i] = atan2(y[i], x[i]);
+}
+
+static bool nat_step_takes_three(const nat_step *s) {
+  static const uint8_t three[] = {NAT_FMA, NAT_FMS, NAT_FNMA, NAT_FNMS, NAT_STEP_SELECT, NAT_STEP_INNER_POWER};
+  return memchr(three, s->op, sizeof three) != NULL;
+}
+
 /* in: the values of the step's operands. */
 static uint32_t nat_function_step(nat_body *b, const nat_step *s, const uint32_t *in) {
-  static const uint8_t three[] = {NAT_FMA, NAT_FMS, NAT_FNMA, NAT_FNMS};
-  bool takes_three = memchr(three, s->op, sizeof three) != NULL;
+  uint32_t width = s->wide ? 8 : 4;
+  bool takes_three = nat_step_takes_three(s);
   switch (s->op) {
     case NAT_STEP_SELECT:
       return nat_select(b, in[0], in[1], in[2]);
@@ -101,18 +131,27 @@ static uint32_t nat_function_step(nat_body *b, const nat_step *s, const uint32_t
       return nat_mask_not(b, in[0]);
     case NAT_STEP_IEQ:
     case NAT_STEP_SGT:
-      return nat_compare_ints(b, s->width, true, s->op == NAT_STEP_IEQ ? SCALAR_EQ : SCALAR_GT, in[0], in[1]);
+      return nat_compare_ints(b, width, true, s->op == NAT_STEP_IEQ ? SCALAR_EQ : SCALAR_GT, in[0], in[1]);
     case NAT_STEP_SINE:
     case NAT_STEP_COSINE:
       return nat_turned(b, s->op == NAT_STEP_SINE ? SCALAR_SINE : SCALAR_COSINE, in[0]);
     case NAT_STEP_JOIN:
       return nat_join(b, (nat_parts){in[0], in[1]});
     case NAT_STEP_TABLE:
-      return nat_pick(b, s->number, in[0]);
+      return nat_pick(b, s->last, in[0]);
     case NAT_STEP_INNER:
-      return nat_function(b, NAT_INNER, (scalar_code)s->number, in);
+      return nat_function(b, NAT_INNER, (scalar_code)s->last, in);
+    case NAT_STEP_INNER_POWER:
+      return nat_function(b, NAT_INNER, SCALAR_POWER, in);
+    case NAT_STEP_WHOLE:
+      return nat_function(b, NAT_F8, (scalar_code)s->last, in);
+    case NAT_STEP_CALLED_SINE:
+    case NAT_STEP_CALLED_COSINE:
+      return nat_call_both(b, (uintptr_t)nat_sines_and_cosines, in[0], s->op == NAT_STEP_CALLED_COSINE);
+    case NAT_STEP_CALLED_ATAN2:
+      return nat_call(b, (uintptr_t)nat_angles, in[0], in[1]);
     case NAT_STEP_RESIZE:
-      return nat_resize(b, in[0], s->width, false);
+      return nat_resize(b, in[0], width, false);
     case NAT_STEP_FSQRT:
     case NAT_STEP_FROUND:
     case NAT_STEP_SHL:
@@ -125,9 +164,9 @@ static uint32_t nat_function_step(nat_body *b, const nat_step *s, const uint32_t
     case NAT_STEP_F8_S4:
     case NAT_STEP_SX4:
     case NAT_STEP_ZX4:
-      return nat_shift(b, (nat_lane)s->op, s->width, in[0], s->number);
+      return nat_shift(b, (nat_lane)s->op, width, in[0], s->last);
     default:
-      return nat_op(b, (nat_lane)s->op, s->width, in[0], in[1], takes_three ? in[2] : NAT_NONE, s->number);
+      return nat_op(b, (nat_lane)s->op, width, in[0], in[1], takes_three ? in[2] : NAT_NONE, takes_three ? 0 : s->last);
   }
 }
 
@@ -139,11 +178,12 @@ uint32_t nat_function(nat_body *b, nat_function_type t, scalar_code opcode, cons
     const nat_step *s = &nat_steps[f->first + i];
     uint32_t in[3] = {0, 0, 0};
     if (s->op == NAT_STEP_ARGUMENT) {
-      values[i] = arguments[s->number];
+      values[i] = arguments[s->last];
     } else if (s->op == NAT_STEP_CONSTANT) {
-      values[i] = nat_constant(b, s->width, nat_numbers[s->in[0] + 256u * s->in[1]]);
+      values[i] = nat_constant(b, s->wide ? 8 : 4, nat_numbers[s->in[0] + 256u * s->in[1]]);
     } else {
-      for (uint32_t j = 0; j < 3; j++) in[j] = values[s->in[j]];
+      for (uint32_t j = 0; j < 2; j++) in[j] = values[s->in[j]];
+      if (nat_step_takes_three(s)) in[2] = values[s->last];
       values[i] = nat_function_step(b, s, in);
     }
   }

@@ -13,6 +13,7 @@ CSRC = HERE.parents[1]
 SOURCE = """
 #include "base/math/math.h"
 #define MATH_REST(a, b, p) __builtin_fma(a, b, -(p))
+#include "base/math/math_dd.h"
 #include "base/math/math_called.h"
 #include "base/math/math_fma.c"
 #include "ir/ops_columns.h"
@@ -49,9 +50,36 @@ C16(MULTIPLY, math_mul_c128(x, y))
 C16(SIGN, math_sign_c128(x))
 C16(DIVIDE, math_div_tame_c128(x, y))
 C16(SQRT, math_sqrt_tame_c128(x))
+C16(RSQRT, math_div_tame_c128((math_c128){1, 0}, math_sqrt_tame_c128(x)))
+C16(EXP, math_exp_tame_c128(x))
+C16(EXPM1, math_expm1_tame_c128(x))
+C16(SINH, math_sinh_tame_c128(x))
+C16(COSH, math_cosh_tame_c128(x))
+C16(TANH, math_tanh_tame_c128(x))
+C16(LOGISTIC, math_div_tame_c128((math_c128){1, 0}, math_add_c128((math_c128){1, 0}, math_exp_tame_c128(math_neg_c128(x)))))
+C16(LOG, math_log_tame_c128(x))
+C16(LOG1P, math_log1p_tame_c128(x))
+C16(ATANH, math_atanh_tame_c128(x))
+C16(ASIN, math_asin_tame_c128(x))
+C16(ACOS, math_acos_tame_c128(x))
 double op_c16_re_ABS(double a, double b, double c, double d) { return math_abs_c128((math_c128){a, b}); }
 bool op_wild_DIVIDE(double a, double b, double c, double d) { return math_div_is_tame_c128((math_c128){a, b}, (math_c128){c, d}); }
-bool op_wild_SQRT(double a, double b, double c, double d) { return math_sqrt_is_tame_c128((math_c128){a, b}); }
+#define WILD(code, tame) \\
+  bool op_wild_##code(double a, double b, double c, double d) { math_c128 x = (math_c128){a, b}; return tame; }
+WILD(SQRT, math_sqrt_is_tame_c128(x))
+WILD(RSQRT, math_sqrt_is_tame_c128(x) & math_div_is_tame_c128((math_c128){1, 0}, math_sqrt_tame_c128(x)))
+WILD(EXP, math_is_below_c128(x, 700))
+WILD(EXPM1, math_is_below_c128(x, 700))
+WILD(SINH, math_is_below_c128(x, 700))
+WILD(COSH, math_is_below_c128(x, 700))
+WILD(TANH, math_is_below_c128(x, 300))
+WILD(LOGISTIC, math_is_below_c128(x, 700) &
+  math_div_is_tame_c128((math_c128){1, 0}, math_add_c128((math_c128){1, 0}, math_exp_tame_c128(math_neg_c128(x)))))
+WILD(LOG, math_is_tame(a) & math_is_tame(b) & math_log_is_tame_c128(x))
+WILD(LOG1P, math_is_tame(a) & math_is_tame(b) & (math_log1p_square_c128(x).hi >= -0.5))
+WILD(ATANH, math_atanh_is_tame_c128(x))
+WILD(ASIN, math_have_squares_c128(x))
+WILD(ACOS, math_have_squares_c128(x))
 float op_near_SINE(float x, float y, float z) { return math_sin_near_f32(x); }
 float op_near_COSINE(float x, float y, float z) { return math_cos_near_f32(x); }
 float op_near_TAN(float x, float y, float z) { return math_tan_near_f32(x); }
@@ -64,6 +92,9 @@ TYPES = {"float": "f4", "double": "f8", "int32_t": "s4", "uint32_t": "u4", "int6
 INNER = {"math_angle": "ATAN2", "math_log_narrow": "LOG", "math_log1p_narrow": "LOG1P", "math_exp_narrow": "EXP", "math_expm1_narrow": "EXPM1",
          "math_turned_f64": "SINE", "math_log_parts_f64": "POWER", "math_log_parts_f64_fma": "POWER",
          "math_hypot_any": "ABS"}
+# Of c128: functions of f64 that have rows, and those that libm's code is called for.
+WHOLE = {"math_exp_apart": "EXP", "math_expm1_f64": "EXPM1", "math_log1p_f64": "LOG1P"}
+CALLED = {"sin": "CALLED_SINE", "cos": "CALLED_COSINE", "atan2": "CALLED_ATAN2"}
 TURNED = {"SINE", "COSINE", "TAN", "CHLO_TAN", "ASINH", "ATAN", "ACOSH"}  # of c64: others' rows, at another angle (lower_complex.c)
 BINARY = [["||"], ["&&"], ["|"], ["^"], ["&"], ["==", "!="], ["<", ">", "<=", ">="], ["<<", ">>"], ["+", "-"], ["*", "/", "%"]]
 COMPARE = {"==": 0, "!=": 4, "<": 1, "<=": 2, ">": 14, ">=": 13}
@@ -157,8 +188,8 @@ def single(value):
 class Program:
     """Steps on lanes, each written once. A value is (type, number of its step), a constant (type, None, value)."""
 
-    def __init__(self):
-        self.steps, self.found = [], {}
+    def __init__(self, wide=False):
+        self.steps, self.found, self.wide = [], {}, wide
 
     def step(self, t, op, width, inputs=(), imm=0, bits=0):
         key = (op, width, tuple(inputs), imm, bits)
@@ -249,6 +280,8 @@ class Program:
         op, width, inputs, imm, _ = self.steps[v[1]]
         if op == "FCMP":
             return self.step("b", op, width, inputs, imm ^ 4)
+        if op == "MASK_NOT":
+            return ("b", inputs[0])
         other = {"MASK_AND": "MASK_OR", "MASK_OR": "MASK_AND"}[op]
         return self.step("b", other, 0, [self.place(self.opposite(("b", i))) for i in inputs])
 
@@ -532,6 +565,14 @@ class Reader:
         if name == "math_pick":
             cond, yes, no = (self.value(part) for part in parts)
             return p.select(cond, p.convert(yes, "f8"), p.convert(no, "f8"))
+        if self.p.wide and name in CALLED:
+            return p.op("f8", CALLED[name], *(self.value(part) for part in parts))
+        if self.p.wide and name in WHOLE:
+            return p.op("f8", "WHOLE", self.value(parts[0]), imm="SCALAR_" + WHOLE[name])
+        if self.p.wide and name == "math_hyperbolic_f64":
+            x = self.value(parts[0])
+            sinh, cosh = (p.op("f8", "WHOLE", x, imm="SCALAR_" + code) for code in ("SINH", "COSH"))
+            return ("struct math_hyperbolic", {"s": self.builtin("fabs", "f8", [sinh]), "c": cosh})
         if name not in functions:
             raise Strange("a call of " + name)
         if name in ("math_sin_f32", "math_cos_f32"):  # lowering knows how
@@ -539,7 +580,8 @@ class Reader:
         if name in INNER:
             values = [p.convert(self.value(part), "f8") for part in parts]
             if INNER[name] == "POWER" or all(len(v) == 2 for v in values):  # of a constant it is shorter
-                return p.op("f8", "INNER", *values, imm="SCALAR_" + INNER[name])
+                power = INNER[name] == "POWER"
+                return p.op("f8", "INNER_POWER", *values) if power else p.op("f8", "INNER", *values, imm="SCALAR_" + INNER[name])
         parameters, body = functions[name]
         names = {}
         for parameter, part in zip(parameters, parts):
@@ -588,7 +630,7 @@ def programs(text):
             continue
         if row[1] == "c8" and row[2] in TURNED:
             continue
-        p, t = Program(), "f8" if row[1] in ("f8", "c16", "wild") else "f4"
+        p, t = Program(row[1] in ("c16", "wild")), "f8" if row[1] in ("f8", "c16", "wild") else "f4"
         names = {x: p.step(t, "ARGUMENT", int(t[1]), imm=i) for i, x in enumerate("abcd" if row[1] in ("c8", "c16", "wild") else "xyz")}
         try:
             v = returned(world, p, name, names)
@@ -636,6 +678,7 @@ def written(found):
             at = numbers.index(bits) if op == "CONSTANT" else 0
             imm = tables.index(bits) if op == "TABLE" else imm
             a, b, c = [at % 256, at // 256, 0] if op == "CONSTANT" else [*inputs, 0, 0, 0][:3]
+            assert c == 0 or imm == 0  # which share a byte
             step = f" STEP({op}, {width}, {imm}, {a}, {b}, {c})"
             if len(line + step) > 150:
                 lines.append(line)

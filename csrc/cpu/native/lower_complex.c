@@ -159,16 +159,41 @@ static uint32_t wide_unless_far(const nat_operands *o, uintptr_t fn, nat_parts n
   return nat_join(b, (nat_parts){re, nat_weave(b, half[0], half[1], 3)});
 }
 
+/* Of which other function it is made, at which angle (MATH_TURNS in base/math). */
+typedef struct wide_turn {
+  uint8_t of;
+  bool at, back; /* f(iz), and -i times that */
+} wide_turn;
+static const wide_turn wide_turns[SCALAR_CODES] = {
+    [SCALAR_SINE] = {SCALAR_SINH, true, true},    [SCALAR_COSINE] = {SCALAR_COSH, true, false},
+    [SCALAR_TAN] = {SCALAR_TANH, true, true},     [SCALAR_CHLO_TAN] = {SCALAR_TANH, true, true},
+    [SCALAR_ASINH] = {SCALAR_ASIN, true, true},   [SCALAR_ATAN] = {SCALAR_ATANH, true, true},
+    [SCALAR_ACOSH] = {SCALAR_ACOS, false, false},
+};
+
+static uint32_t wide_turned_back(nat_body *b, scalar_code code, nat_parts x, uint32_t value) {
+  nat_parts r = nat_split(b, value);
+  uint32_t sign = nat_sign_bit(b, 8);
+  if (wide_turns[code].back) return nat_join(b, (nat_parts){r.im, nat_op2(b, NAT_XOR, 8, r.re, sign)});
+  if (code != SCALAR_ACOSH) return value;
+  uint32_t im = nat_op2(b, NAT_OR, 8, nat_op2(b, NAT_ANDN, 8, sign, r.re), nat_op2(b, NAT_AND, 8, x.im, sign));
+  return nat_join(b, (nat_parts){nat_op2(b, NAT_ANDN, 8, sign, r.im), im});
+}
+
 /* By the definition's short way, which has a condition where it holds for ordinary operands alone. */
 static uint32_t wide_function(const nat_operands *o) {
   nat_body *b = o->b;
-  scalar_code code = (scalar_code)o->op.code;
+  wide_turn turn = wide_turns[o->op.code];
+  scalar_code code = (scalar_code)(turn.of ? turn.of : o->op.code);
   scalar_loop l;
   const uint8_t types[3] = {XLAC_C128, XLAC_C128, XLAC_C128};
   nat_parts x = nat_split(b, o->in[0]), y = o->n_in > 1 ? nat_split(b, o->in[1]) : x;
-  const uint32_t arguments[] = {x.re, x.im, y.re, y.im};
+  if (b->failed) return 0;
+  uint32_t arguments[] = {x.re, x.im, y.re, y.im};
+  if (turn.at) arguments[0] = nat_op2(b, NAT_XOR, 8, x.im, nat_sign_bit(b, 8)), arguments[1] = x.re;
   if (b->failed || !nat_function_width(NAT_C16, code)) return nat_give_up(o);
   uint32_t r = nat_function(b, NAT_C16, code, arguments);
+  if (turn.of) r = wide_turned_back(b, (scalar_code)o->op.code, x, r);
   if (!nat_function_width(NAT_WILD, code)) return r;
   if (!scalar_loop_of(&o->op, o->n_in, types, XLAC_C128, &l) || l.work || l.wraps) return nat_give_up(o);
   uint32_t far = nat_function(b, NAT_WILD, code, arguments);
