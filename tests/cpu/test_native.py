@@ -812,6 +812,61 @@ store out0[0 + {row}*i0 + 1*i1] v10
             agree(text, *arrays, threads=threads)
 
 
+def between_pages(a):
+    """Copies of an array that end where a page begins which can't be read, and that begin where one ends."""
+    whole = -(-a.nbytes // mmap.PAGESIZE) * mmap.PAGESIZE
+    memory = mmap.mmap(-1, whole + 2 * mmap.PAGESIZE)
+    at = ctypes.addressof(ctypes.c_char.from_buffer(memory))
+    for page in (0, whole + mmap.PAGESIZE):
+        assert ctypes.CDLL(None).mprotect(ctypes.c_void_p(at + page), ctypes.c_size_t(mmap.PAGESIZE), 0) == 0
+    last = np.frombuffer(memory, a.dtype, a.size, mmap.PAGESIZE + whole - a.nbytes)
+    last[:] = a
+    yield last
+    first = np.frombuffer(memory, a.dtype, a.size, mmap.PAGESIZE)
+    first[:] = a
+    yield first
+
+
+@pytest.mark.parametrize("t", [*FLOATS, "s8", "u16", "s32", "u64", "pred", "c64"])
+@pytest.mark.parametrize("row", [(2,), (3,), (4,), (6,), (8,), (12,), (2, 2), (4, 3), (16, 2)])
+def test_cycles_of_short_rows_read_nothing_beside_arrays(t, row, level):
+    """Rows backwards, broadcasts of either dimension (AVX2 has no cycles of the inner one), parts of longer rows, columns of a table, parts that
+    only some lanes have, iotas; with an outer dimension and without, ending within a cycle."""
+    rng = np.random.default_rng(len(t) + sum(row))
+    for outer, n in ((None, 1201), (3, 230)):
+        extents = [*([outer] if outer else []), n, *row]
+        inside = int(np.prod(row))
+        strides = [int(np.prod(extents[j + 1:])) for j in range(len(extents))]
+        every = " + ".join(f"{s}*i{j}" for j, s in enumerate(strides))
+        tail = len(extents) - 1
+        long = row[-1] + 3
+        rows = [" + ".join(f"{s // row[-1] * by}*i{j}" for j, s in enumerate(strides[:-1])) for by in (row[-1], 1, long)]
+        column = f"in2[0 + 1*i{tail}]" if level == "avx512" else f"in1[0 + {rows[1]}]"
+        kind = f"v1 = {t}[] load in0[{row[-1] - 1} + {rows[0]} + -1*i{tail}]\n"
+        kind += f"v2 = {t}[] load in1[0 + {rows[1]}]\nv3 = {t}[] load {column}\nv4 = {t}[] load in3[2 + {rows[2]} + 1*i{tail}]\n"
+        sizes = [outer * n * inside if outer else n * inside] * 2
+        sizes = [sizes[0], sizes[0] // row[-1], row[-1], sizes[0] // row[-1] * long - 1, sizes[0] // row[-1]]
+        box = f"1 <= i{tail} < {row[-1]}"
+        kind += f"v5 = {t}[] load in4[0 + {rows[1]}] where {box}\nv6 = {t}[] pick(v5, v1) if {box}\n"
+        joins = ["or"] * 4 if t == "pred" else ["add", "subtract", "add", "subtract"] if t == "c64" else ["subtract", "maximum", "subtract", "add"]
+        kind += "".join(f"v{7 + j} = {t}[] {op}(v{6 + j}, v{2 + j if j < 3 else 1})\n" for j, op in enumerate(joins))
+        result = 10
+        if t not in ("pred", "c64"):
+            kind += f"v11 = {t}[] index[3 + -1*i{tail}]\nv12 = {t}[] multiply(v10, v11)\n"
+            result = 12
+        text = f"kernel [{','.join(map(str, extents))}] from 5 inputs\nv0 = {t}[] load in0[0 + {every}]\n{kind}store out0[0 + {every}] v{result}\n"
+        make = (lambda m: (rng.standard_normal(m) + 1j * rng.standard_normal(m)).astype("c8")) if t == "c64" else lambda m: numbers(rng, t, m)
+        for arrays in zip(*(between_pages(make(m)) for m in sizes)):
+            agree(text, *arrays, threads=1 if outer else 3)
+
+
+@pytest.mark.parametrize("level_has", ["vpermt2d", "vpshufb"])
+def test_short_rows_are_cycles(level_has, level):
+    t = "f32" if level_has == "vpermt2d" else "u8"
+    text = xlac.compile_stage(f"HloModule m\nENTRY e {{\n  x = {t}[5000,3] parameter(0)\n  ROOT r = {t}[5000,3] reverse(x), dimensions={{1}}\n}}", "assembly")
+    assert "by cycles of" in text and level_has.replace("vpermt2d", "vpermt2d" if level == "avx512" else "vpshufb") in text
+
+
 def test_short_rows_gather_nothing(level):
     text = xlac.compile_stage("""HloModule m
 ENTRY e {

@@ -16,7 +16,8 @@ enum {
   NAT_MAX_VALUES = 4096,
   NAT_MAX_STREAMS = 48,
   NAT_MAX_FOLDS = 3 * KERNEL_MAX_STORES,
-  NAT_MAX_TURNS = 4,   /* vectors of a trip */
+  NAT_MAX_TURNS = 4, /* vectors of a trip */
+  NAT_MAX_PATTERNS = 32,
   NAT_MAX_STRIDE = 16, /* elements from one lane to the next, of loads */
   NAT_NONE = UINT32_MAX
 };
@@ -62,8 +63,10 @@ typedef enum nat_kind {
   NAT_HALF,   /* half `number` of what lanes of 16 bytes from stream number `bits` are, as lanes of 8 */
   NAT_WEAVE,  /* lanes of in[0] and in[1] in turn, the first half (`number` 0) or the second (1) of them; or the even
                  (2) or the odd ones (3) of both, one after the other */
-  NAT_FAR     /* in[0], but where a lane of the mask in[2] is set: function `number` of in[1], by a call; or the op's
+  NAT_FAR,    /* in[0], but where a lane of the mask in[2] is set: function `number` of in[1], by a call; or the op's
                  loop, whose address `bits` is, on complex numbers of two lanes, in[1] and perhaps in[3] */
+  NAT_SPREAD, /* of cycles: lanes of stream number `bits`, of whose upper half the pattern is */
+  NAT_NUMBERS /* of cycles: the numbers of pattern number `bits` */
 } nat_kind;
 
 /* What the lanes of a loop's value have: the same in all, each its own, or the first what the value is and the others
@@ -82,17 +85,28 @@ typedef struct nat_value {
   uint64_t bits;
 } nat_value;
 
+/* Of code that goes by cycles (cycle.c): the element that each iteration of a cycle reads, from the run's pointer on,
+ * or a number. */
+typedef struct nat_pattern {
+  int64_t *at;  /* by iteration of a cycle */
+  int64_t step; /* elements from one cycle to the next */
+  int64_t last; /* the last element that is read in any */
+  bool same;    /* all vectors of a cycle are */
+} nat_pattern;
+
 /* A run of memory that the body reads or writes: lane j of iteration i is `stride` elements after that of i - 1. */
 typedef struct nat_stream {
   uint32_t buffer;
   bool output;
   bool gathers; /* each lane has a place of its own, along the innermost dimension too; then `stride` is 0 */
+  bool spreads; /* its pointer goes on by `cycle` elements with each cycle; `stride` is 0 */
   bool number;  /* no memory: what stands in place of its pointer is an s32, the index of an iota */
   bool begins;  /* its run begins at a place that is computed */
   bool made;    /* index was made for the body, and goes with it */
   bool sum;     /* where a store's values are combined: `buffer` is the store's number */
   uint8_t width;
   int64_t stride;            /* along the innermost dimension, in elements */
+  int64_t cycle, room;       /* room: the furthest element that the pointer may be at where whole vectors are read */
   const kernel_index *index; /* of all dimensions */
 } nat_stream;
 
@@ -120,7 +134,9 @@ typedef struct nat_body {
   uint32_t n_once; /* values of one vector; see nat_repeat */
   bool failed;     /* out of memory, too large, or something that native code has not; then values are numbers without
                       meaning */
-  bool alike;      /* of loops: of the lanes of what is lowered the first is all that counts */
+  uint32_t trip, n_patterns; /* iterations of a cycle; 0: it is none */
+  const nat_pattern *patterns[NAT_MAX_PATTERNS];
+  bool alike; /* of loops: of the lanes of what is lowered the first is all that counts */
   nat_value *values;
   uint32_t *found, n_found; /* a table of values by their contents */
   nat_stream streams[NAT_MAX_STREAMS];
@@ -205,6 +221,17 @@ uint32_t nat_compare_ints(nat_body *b, uint32_t width, bool is_signed, scalar_di
 /* --- lower.c: reads kernels --- */
 /* What is to become of values that k's stores combine: those of one result follow each other, or results do. */
 cpu_native_way nat_best_way(const kernel *k);
+/* k by cycles of `trip` iterations, in vectors of `lanes` lanes. patterns: by value; NULL of a value that has its own
+ * meaning. */
+typedef struct nat_cycle {
+  const kernel *k;
+  uint32_t trip, lanes;
+  const nat_pattern **patterns;
+} nat_cycle;
+/* false where there is no way. cycle.c */
+bool nat_cycle_of(const kernel *k, const nat_target *target, base_arena *arena, nat_cycle *to);
+bool nat_lower_cycle(nat_body *b, const nat_cycle *c, const nat_target *target, base_arena *arena);
+
 /* The body of k; false where it has something that native code has not, or not in that way. */
 bool nat_lower(nat_body *b, const kernel *k, const nat_target *target, cpu_native_way way, base_arena *arena);
 

@@ -61,6 +61,12 @@ static void emit_value(emit_run *e, const emit_step *s) {
     case NAT_SECOND:
       emit_second(e, s);
       break;
+    case NAT_SPREAD:
+      emit_spread(e, s);
+      break;
+    case NAT_NUMBERS:
+      emit_numbers(e, s);
+      break;
     case NAT_FAR:
       emit_far(e, s);
       break;
@@ -149,6 +155,7 @@ static void emit_add_step(emit_run *e, emit_kind kind, uint32_t value, uint32_t 
 static bool emit_reads(const nat_body *b, const nat_value *v) {
   if (v->steady) return false;
   if (v->kind == NAT_GATHER || v->kind == NAT_PART || v->kind == NAT_NEIGHBOURS || v->kind == NAT_HALF) return true;
+  if (v->kind == NAT_SPREAD) return true;
   for (uint32_t j = 0; j < v->n_in; j++)
     if (b->values[v->in[j]].kind == NAT_LOAD && !b->values[v->in[j]].steady) return true;
   return false;
@@ -260,8 +267,9 @@ static void emit_load_pointers(emit_run *e) {
   for (uint32_t i = 0; i < e->b->n_streams && i < EMIT_POINTERS; i++) x86_load(e->c, emit_pointers[i], emit_pointer(i));
 }
 
-/* Whether a row leaves its pointers as they were: no run begins elsewhere (emit_begin_runs). */
+/* Whether a row leaves its pointers as they were: no run begins elsewhere (emit_begin_runs), or goes on by cycles. */
 static bool emit_keeps_pointers(const nat_body *b) {
+  if (b->trip) return false;
   for (uint32_t i = 0; i < b->n_values; i++)
     if (b->values[i].kind == NAT_LOAD && b->values[i].n_in) return false;
   return true;
@@ -358,6 +366,7 @@ static void emit_loop(emit_run *e, const uint8_t *needed) {
     emit_section(e);
   }
   emit_count_on(e, e->b->turns);
+  emit_cycle_on(e);
   x86_add_number(c, X86_RCX, lanes);
   x86_compare(c, X86_RCX, X86_RDX);
   x86_jump_back(c, X86_IF_NOT_MORE, loop);
@@ -545,7 +554,7 @@ static bool emit_all(emit_run *e, nat_body *own, uint8_t *needed, uint8_t *at_en
   emit_begin_runs(e, needed);
   e->n_steady_slots = e->n_slots;
   if (e->failed) return false; /* no room for what is steady */
-  if (own->way != CPU_NATIVE_LANES) own->turns = e->together;
+  if (own->way != CPU_NATIVE_LANES && !own->trip) own->turns = e->together;
   bool is_short = emit_is_short(e);
   uint32_t parts = 0, done = 0;
   if (is_short) { /* but where a call does a part of it */
@@ -556,7 +565,7 @@ static bool emit_all(emit_run *e, nat_body *own, uint8_t *needed, uint8_t *at_en
     x86_land(e->c, parts);
   }
   emit_loop(e, needed);
-  if (nat_has_tail(e->b)) emit_tail(e, needed);
+  if (nat_has_tail(e->b) && !own->trip) emit_tail(e, needed);
   emit_results(e, at_end);
   if (is_short) x86_land(e->c, done);
   emit_next_row(e, row);
@@ -567,7 +576,7 @@ static bool emit_all(emit_run *e, nat_body *own, uint8_t *needed, uint8_t *at_en
 
 /* No more than a row has whole vectors of. */
 uint32_t nat_turns_of(const nat_body *b) {
-  if (b->way == CPU_NATIVE_LANES) return b->turns;
+  if (b->way == CPU_NATIVE_LANES || b->trip) return b->turns;
   if (!nat_has_tail(b)) return 1;
   uint32_t turns = b->n_values < EMIT_LONG ? EMIT_FEW : EMIT_MANY;
   while (turns > 1 && b->k->extents[b->k->rank - 1] < (int64_t)turns * b->lanes) turns /= 2;

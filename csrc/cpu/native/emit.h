@@ -19,6 +19,9 @@ bool nat_has_tail(const nat_body *b);
 uint32_t nat_turns_of(const nat_body *b);
 /* Iterations of a row that the code does without a loop; 0: of none. */
 uint32_t nat_short_row(const nat_body *b);
+/* Whether there are instructions for lanes of `width` bytes that the pattern spreads (emit_spread.c); *room: the
+ * furthest element of the array that a cycle's pointer may be at, so that nothing behind its last one is read. */
+bool nat_spreads(const nat_body *b, const nat_pattern *p, uint32_t width, int64_t *room);
 /* Appends the code, a nat_code_fn, to c, which has none yet. false where it needs more than there is of anything. */
 bool nat_emit(const nat_body *b, x86_code *c, base_arena *scratch);
 

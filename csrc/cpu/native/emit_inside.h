@@ -132,6 +132,11 @@ void emit_release(emit_run *e, const emit_step *s, const uint32_t *in, uint32_t 
 /* A steady value to its slot. */
 void emit_keep(emit_run *e, uint32_t value);
 
+/* --- emit_spread.c --- */
+void emit_spread(emit_run *e, const emit_step *s);
+void emit_numbers(emit_run *e, const emit_step *s);
+void emit_cycle_on(emit_run *e); /* after a cycle */
+
 /* --- emit_op.c --- */
 void emit_op(emit_run *e, const emit_step *s);
 void emit_far(emit_run *e, const emit_step *s);

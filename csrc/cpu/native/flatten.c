@@ -397,7 +397,7 @@ static bool flat_pays(const flat_run *r) {
   return ops >= (flat_is_few(r->from) ? FLAT_FEW_OPS : FLAT_OPS) * gathers;
 }
 
-const kernel *nat_flatten(const kernel *k, const nat_target *target, base_arena *arena) {
+const kernel *nat_flatten(const kernel *k, const nat_target *target, bool any, base_arena *arena) {
   flat_run r = {.from = k, .arena = arena, .vector = target->vector};
   if (k->rank < 2 || k->count == 0 || flat_has_scan(k) || !flat_choose(&r)) return NULL;
   r.to = base_arena_memdup(arena, k, sizeof *k);
@@ -414,5 +414,5 @@ const kernel *nat_flatten(const kernel *k, const nat_target *target, base_arena 
   flat_stores(&r);
   r.to->values = r.values;
   r.to->n_values = r.n + k->n_values;
-  return r.failed || !flat_pays(&r) ? NULL : r.to;
+  return r.failed || (!any && !flat_pays(&r)) ? NULL : r.to;
 }

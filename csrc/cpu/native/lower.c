@@ -45,8 +45,8 @@ uint32_t nat_stream_of(nat_body *b, const nat_stream *s) {
   for (uint32_t i = 0; i < b->n_streams; i++) {
     const nat_stream *t = &b->streams[i];
     if (t->output == s->output && t->sum == s->sum && t->number == s->number && t->gathers == s->gathers &&
-        t->buffer == s->buffer && t->width == s->width && !t->begins && !s->begins &&
-        memcmp(t->index, s->index, sizeof *s->index) == 0)
+        t->buffer == s->buffer && t->width == s->width && t->spreads == s->spreads && t->cycle == s->cycle &&
+        !t->begins && !s->begins && memcmp(t->index, s->index, sizeof *s->index) == 0)
       return i;
   }
   if (b->n_streams == NAT_MAX_STREAMS) {
@@ -112,8 +112,7 @@ static void nat_lower_store(nat_lower_run *r, const kernel_store *s) {
 
 /* --- values --- */
 
-/* Whether all types are those of lanes; and the widest. */
-static bool nat_types_fit(const kernel *k, const nat_target *target, uint32_t *widest) {
+bool nat_types_fit(const kernel *k, const nat_target *target, bool counts, uint32_t *widest) {
   *widest = 1;
   for (uint32_t i = 0; i < k->n_values; i++) {
     const kernel_value *v = &k->values[i];
@@ -124,8 +123,8 @@ static bool nat_types_fit(const kernel *k, const nat_target *target, uint32_t *w
     if (inside == 0) return false;
     uint32_t shifted = v->kind == KERNEL_OP ? nat_shift_width(target, k, v) : 1;
     if (shifted > inside) inside = shifted;
-    bool counts = v->box || v->kind == KERNEL_PICK || v->kind == KERNEL_COUNT_UP || (v->kind == KERNEL_LOAD && v->n_in);
-    if (counts && inside < 4) inside = 4;
+    bool number = v->box || v->kind == KERNEL_PICK || v->kind == KERNEL_COUNT_UP || (v->kind == KERNEL_LOAD && v->n_in);
+    if (counts && number && inside < 4) inside = 4;
     if (inside > *widest) *widest = inside;
   }
   return true;
@@ -174,16 +173,15 @@ static bool nat_calls_pay(const nat_body *b) {
   return ops >= calls * (NAT_CALL_OPS + 1);
 }
 
-bool nat_lower(nat_body *b, const kernel *k, const nat_target *target, cpu_native_way way, base_arena *arena) {
-  uint32_t widest = 1;
-  nat_lower_run r = {.b = b};
-  if (k->rank == 0 || !nat_types_fit(k, target, &widest) || nat_is_one_product(k)) return false;
-  r.values = BASE_ARRAY(arena, uint32_t, k->n_values);
-  if (!r.values || !nat_begin(b, k, target, widest, arena)) return false;
-  b->way = way;
+/* patterns: of cycles, else NULL. */
+static bool nat_lower_all(nat_body *b, const nat_pattern *const *patterns, base_arena *arena) {
+  const kernel *k = b->k;
+  nat_lower_run r = {b, BASE_ARRAY(arena, uint32_t, k->n_values)};
+  if (!r.values) return false;
   for (uint32_t i = 0; i < k->n_values && !b->failed; i++) {
     uint32_t first = b->n_values;
-    r.values[i] = nat_lower_value(&r, &k->values[i]);
+    const nat_pattern *p = patterns ? patterns[i] : NULL;
+    r.values[i] = p ? nat_lower_cycled(&r, &k->values[i], p) : nat_lower_value(&r, &k->values[i]);
     for (uint32_t j = first; j < b->n_values; j++) b->values[j].from = i;
   }
   for (uint32_t i = 0; i < k->n_stores && !b->failed; i++) {
@@ -194,4 +192,19 @@ bool nat_lower(nat_body *b, const kernel *k, const nat_target *target, cpu_nativ
       nat_lower_store(&r, s);
   }
   return !b->failed && nat_folds_fit(b) && nat_reads_fit(b) && nat_calls_pay(b);
+}
+
+bool nat_lower(nat_body *b, const kernel *k, const nat_target *target, cpu_native_way way, base_arena *arena) {
+  uint32_t widest = 1;
+  if (k->rank == 0 || !nat_types_fit(k, target, true, &widest) || nat_is_one_product(k)) return false;
+  if (!nat_begin(b, k, target, widest, arena)) return false;
+  b->way = way;
+  return nat_lower_all(b, NULL, arena);
+}
+
+bool nat_lower_cycle(nat_body *b, const nat_cycle *c, const nat_target *target, base_arena *arena) {
+  if (nat_is_one_product(c->k) || !nat_begin(b, c->k, target, target->vector / c->lanes, arena)) return false;
+  b->way = CPU_NATIVE_VALUES;
+  b->trip = c->trip, b->turns = c->trip / c->lanes;
+  return nat_lower_all(b, c->patterns, arena);
 }

@@ -39,6 +39,10 @@ typedef struct nat_lower_run {
   uint32_t *values;
 } nat_lower_run;
 
+/* --- cycle.c --- */
+/* A value of a cycle that is what the pattern says. */
+uint32_t nat_lower_cycled(nat_lower_run *r, const kernel_value *v, const nat_pattern *p);
+
 /* --- lower_op.c --- */
 /* The widest lanes that the op needs inside, 0 where it has no way here. */
 uint32_t nat_op_width(const kernel *k, const kernel_value *v);
@@ -55,6 +59,8 @@ uint32_t nat_lower_op(nat_lower_run *r, const kernel_value *v);
 uint32_t nat_extreme(nat_body *b, nat_type t, uint32_t x, uint32_t y, bool most);
 
 /* --- lower.c --- */
+/* Whether all types are those of lanes; and the widest. counts: places and edges are numbers. */
+bool nat_types_fit(const kernel *k, const nat_target *target, bool counts, uint32_t *widest);
 uint32_t nat_lower_constant(nat_lower_run *r, const kernel_value *v);
 /* Memory's form to that of lanes, and back: preds are bytes 0 and 1. */
 uint32_t nat_unpack(nat_body *b, uint32_t x, nat_type t);

@@ -43,7 +43,9 @@ typedef struct cpu_native_stream {
   uint8_t width;
   bool number;
   int64_t stride; /* of loads 0, 1 or, where lanes are apart, another one */
-  int64_t step;   /* what its pointer, or its number, moves by an iteration */
+  int64_t step;   /* what its pointer, or its number, moves by an iteration ... */
+  int64_t cycle;  /* ... or by a cycle; ... */
+  int64_t room;   /* ... of which none begins behind that element */
   const kernel_index *index;
 } cpu_native_stream;
 
@@ -58,6 +60,9 @@ struct cpu_native_kernel {
   uint32_t sums; /* lanes that values are combined to */
   uint8_t way;   /* cpu_native_way */
   bool tail;     /* the code does any number of iterations */
+  /* Code for whole cycles, which lie within rows of its own kernel; or NULL. */
+  const cpu_native_kernel *cycle;
+  uint32_t trip; /* iterations of a cycle */
   cpu_native_stream streams[];
 };
 
@@ -68,8 +73,8 @@ struct cpu_native_loop {
 
 /* --- flatten.c --- */
 /* k with its last dimensions, which are short, as one: the same iterations in the same order. NULL where there is no
- * way, or memory is short. */
-const kernel *nat_flatten(const kernel *k, const nat_target *target, base_arena *arena);
+ * way, memory is short, or (unless `any`) the VM has a better one. */
+const kernel *nat_flatten(const kernel *k, const nat_target *target, bool any, base_arena *arena);
 
 /* --- cut.c --- */
 enum { NAT_CUT_PARTS = 12 };

@@ -95,6 +95,7 @@ static void nat_rows_run(const cpu_native_rows *r, int64_t from, int64_t n, int6
   for (uint32_t i = 0; i < r->n->n_streams; i++) {
     const cpu_native_stream *s = &r->n->streams[i];
     a.at[i] = (const void *)(r->at[i] + (uintptr_t)(from * s->step));
+    if (s->cycle) a.at[i] = (const char *)a.at[i] + from / r->n->trip * s->cycle;
     if (rows > 1) a.by[i] = nat_row_step(s, r->n->k->rank - 2) + (s->sum ? nat_row_apart(r, s) : 0);
   }
   a.n = whole, a.rows = rows;
@@ -170,8 +171,58 @@ static void nat_run_parts(const cpu_native_kernel *n, const void *const *in, voi
   }
 }
 
+/* How many cycles of the present row, from iteration `from` on, read nothing behind the end of an array; `most` at
+ * most. */
+static int64_t nat_cycles_fit(const cpu_native_rows *r, int64_t from, int64_t most) {
+  const kernel *k = r->n->k;
+  for (uint32_t i = 0; i < r->n->n_streams; i++) {
+    const cpu_native_stream *s = &r->n->streams[i];
+    int64_t at = s->index->offset, by = s->cycle / s->width;
+    if (!by) continue;
+    for (uint32_t d = 0; d + 1 < k->rank; d++) at += s->index->strides[d] * r->index[d];
+    at += from / r->n->trip * by;
+    int64_t fit = at > s->room ? 0 : (s->room - at) / by + 1;
+    if (fit < most) most = fit;
+  }
+  return most;
+}
+
+static void nat_run_rows(const cpu_native_kernel *n, const void *const *in, void *const *out, char *const *sums,
+                         int64_t begin, int64_t end);
+
+/* Iterations begin..end, all of one row of the cycles' kernel. */
+static void nat_run_cycles(const cpu_native_kernel *n, const void *const *in, void *const *out, int64_t begin,
+                           int64_t end) {
+  cpu_native_rows r;
+  int64_t trip = n->cycle->trip, from = nat_rows_begin(&r, n->cycle, in, out, NULL, begin);
+  int64_t first = (from + trip - 1) / trip * trip, cycles = (from + end - begin - first) / trip;
+  if (from + end - begin > first) cycles = nat_cycles_fit(&r, first, cycles);
+  if (cycles <= 0 || from + end - begin <= first) {
+    nat_run_rows(n, in, out, NULL, begin, end);
+    return;
+  }
+  int64_t at = begin + first - from, behind = at + cycles * trip;
+  assert(at >= begin && behind <= end);
+  if (begin < at) nat_run_rows(n, in, out, NULL, begin, at);
+  nat_row_run(&r, first, cycles * trip);
+  if (behind < end) nat_run_rows(n, in, out, NULL, behind, end);
+}
+
 void cpu_native_run(const cpu_native_kernel *n, const void *const *in, void *const *out, char *const *sums,
                     int64_t begin, int64_t end) {
+  if (!n->cycle) {
+    nat_run_rows(n, in, out, sums, begin, end);
+    return;
+  }
+  int64_t row = n->cycle->k->extents[n->cycle->k->rank - 1];
+  for (int64_t at = begin, m = 0; at < end; at += m) {
+    m = row - at % row < end - at ? row - at % row : end - at;
+    nat_run_cycles(n, in, out, at, at + m);
+  }
+}
+
+static void nat_run_rows(const cpu_native_kernel *n, const void *const *in, void *const *out, char *const *sums,
+                         int64_t begin, int64_t end) {
   cpu_native_rows r;
   if (n->n_parts) {
     nat_run_parts(n, in, out, begin, end);

@@ -85,10 +85,15 @@ static bool store_put_key(cpu_native_store *s, const nat_body *b) {
   }
   for (uint32_t i = 0; ok && i < b->n_streams; i++) {
     const nat_stream *t = &b->streams[i];
-    int64_t facts[5] = {t->width, t->stride, t->output, t->number, t->gathers};
+    int64_t facts[6] = {t->width, t->stride, t->output, t->number, t->gathers, t->spreads ? 1 + t->cycle : 0};
     ok = store_put(s, &s->key, facts, sizeof facts);
   }
-  uint32_t counts[3] = {nat_turns_of(b), b->n_folds, nat_short_row(b)};
+  for (uint32_t i = 0; ok && i < b->n_patterns; i++) {
+    const nat_pattern *p = b->patterns[i];
+    bool goes_on = p->step != 0;
+    ok = store_put(s, &s->key, p->at, b->trip * sizeof *p->at) && store_put(s, &s->key, &goes_on, sizeof goes_on);
+  }
+  uint32_t counts[4] = {nat_turns_of(b), b->n_folds, nat_short_row(b), b->trip};
   ok = ok && store_put(s, &s->key, counts, sizeof counts) &&
        store_put(s, &s->key, b->folds, b->n_folds * sizeof *b->folds);
   return ok && store_put(s, &s->key, b->stores, b->n_stores * sizeof *b->stores);
@@ -140,6 +145,7 @@ static uint32_t store_code(cpu_native_store *s, const nat_body *b, base_arena *s
 void cpu_native_name(cpu_native_store *s, const cpu_native_kernel *n, const char *computation, const char *op) {
   if (!n || !s->maps) return;
   for (uint32_t i = 0; i < n->n_parts; i++) cpu_native_name(s, n->parts[i], computation, op);
+  cpu_native_name(s, n->cycle, computation, op);
   if (n->entry == NAT_NONE) return;
   for (uint32_t i = 0; i < s->names.n; i++)
     if (s->names.items[i].entry == n->entry) return;
@@ -166,7 +172,7 @@ static cpu_native_kernel *cpu_native_of(cpu_native_store *s, const nat_body *b, 
   cpu_native_kernel *n = base_arena_alloc(arena, sizeof *n + b->n_streams * sizeof *n->streams);
   if (!n) return NULL;
   *n = (cpu_native_kernel){.store = s, .k = b->k, .entry = entry, .lanes = b->lanes, .n_streams = b->n_streams};
-  n->sums = b->lanes * b->turns, n->way = (uint8_t)b->way, n->tail = nat_has_tail(b);
+  n->sums = b->lanes * b->turns, n->way = (uint8_t)b->way, n->tail = nat_has_tail(b), n->trip = b->trip;
   for (uint32_t i = 0; i < b->n_streams; i++) {
     const nat_stream *t = &b->streams[i];
     /* what was made for the body goes with it */
@@ -176,7 +182,8 @@ static cpu_native_kernel *cpu_native_of(cpu_native_store *s, const nat_body *b, 
     int64_t inner = index->strides[b->k->rank - 1];
     int64_t step = t->number ? inner : (t->gathers ? inner : t->stride) * t->width;
     uint8_t width = t->number ? 1 : t->width;
-    n->streams[i] = (cpu_native_stream){t->buffer, t->output, t->sum, width, t->number, t->stride, step, index};
+    n->streams[i] = (cpu_native_stream){t->buffer, t->output,           t->sum,  width, t->number, t->stride,
+                                        step,      t->cycle * t->width, t->room, index};
   }
   return n;
 }
@@ -233,7 +240,7 @@ static cpu_native_kernel *store_cut(cpu_native_store *s, const kernel *k, cpu_na
   return all;
 }
 
-static const cpu_native_kernel *store_make(cpu_native_store *s, const kernel *k, bool short_rows, base_arena *arena) {
+static cpu_native_kernel *store_make(cpu_native_store *s, const kernel *k, bool short_rows, base_arena *arena) {
   cpu_native_way way = nat_best_way(k);
   /* a block must not go over the end of a row, and the VM's do where rows are short */
   if (way == CPU_NATIVE_LANES && short_rows && k->extents[k->rank - 1] != k->reduction->reduced)
@@ -247,15 +254,33 @@ static bool store_is_short(const kernel *k) {
   return k->rank > 1 && k->extents[k->rank - 1] < NATIVE_MIN_ROW;
 }
 
-/* Where rows are short, those of the same iterations may be longer. */
+/* Code for k's cycles; or NULL. */
+static const cpu_native_kernel *store_cycle(cpu_native_store *s, const kernel *k, base_arena *arena) {
+  base_arena scratch;
+  nat_body b;
+  nat_cycle c;
+  cpu_native_kernel *n = NULL;
+  base_arena_init(&scratch, s->alloc);
+  if (nat_cycle_of(k, s->target, arena, &c) && nat_lower_cycle(&b, &c, s->target, &scratch)) {
+    uint32_t entry = store_code(s, &b, &scratch);
+    if (entry != NAT_NONE) n = cpu_native_of(s, &b, entry, arena);
+  }
+  base_arena_free(&scratch);
+  return n;
+}
+
+/* Where rows are short, those of the same iterations may be longer, and most of them cycles. */
 const cpu_native_kernel *cpu_native_make(cpu_native_store *s, const kernel *k, base_arena *arena) {
   if (!s || s->pages || k->count < NATIVE_MIN_COUNT) return NULL;
   bool short_rows = store_is_short(k);
-  const cpu_native_kernel *n = NULL;
+  cpu_native_kernel *n = NULL;
   if (!short_rows || store_rows_are_worth(k)) n = store_make(s, k, short_rows, arena);
   if (n || !short_rows) return n;
-  k = nat_flatten(k, s->target, arena);
-  return k ? store_make(s, k, true, arena) : NULL;
+  const cpu_native_kernel *cycle = store_cycle(s, k, arena);
+  k = nat_flatten(k, s->target, cycle != NULL, arena);
+  n = k ? store_make(s, k, true, arena) : NULL;
+  if (n) n->cycle = cycle;
+  return n;
 }
 
 /* --- text --- */
@@ -282,12 +307,29 @@ static bool store_put_kernel(base_text *out, const kernel *k, const nat_target *
          store_put_text(out, k, target, CPU_NATIVE_VALUES, alloc);
 }
 
+static bool store_put_cycle(base_text *out, const kernel *k, const nat_target *target, base_arena *scratch,
+                            base_alloc alloc) {
+  nat_body b;
+  nat_cycle c;
+  x86_code code;
+  size_t before = out->n;
+  x86_init(&code, alloc);
+  code.text = out;
+  bool ok = nat_cycle_of(k, target, scratch, &c);
+  if (ok) base_putf(out, "# by cycles of %u iterations\n", c.trip);
+  ok = ok && nat_lower_cycle(&b, &c, target, scratch) && nat_emit(&b, &code, scratch);
+  x86_free(&code);
+  if (!ok) out->n = before;
+  return ok;
+}
+
 /* Of short rows the kernel that they become is said first. */
 static bool store_put_flat(base_text *out, const kernel *k, const nat_target *target, base_alloc alloc) {
   base_arena scratch;
   size_t before = out->n;
   base_arena_init(&scratch, alloc);
-  k = nat_flatten(k, target, &scratch);
+  bool cycle = store_put_cycle(out, k, target, &scratch, alloc);
+  k = nat_flatten(k, target, cycle, &scratch);
   if (k) BASE_PUT(out, "# by longer rows, as\n"), kernel_put(out, k);
   bool ok = k && store_put_kernel(out, k, target, alloc);
   base_arena_free(&scratch);
