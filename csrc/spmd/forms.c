@@ -4,6 +4,7 @@
  *   reductions to one element    that no all-reduce combines (argmax): of each shard, then of what these gave
  *   windows over all before      (cumsum): of each shard, then with what the shards before it come to
  *   random numbers               of the rows that a device's part is in
+ *   slices of what is padded     (stencils): padded and cut in one, so that the sharded dimension is as long as before
  *   sorts, top-k                 of each shard, then of what devices exchange (orders.c)
  *
  * In text, of %x : tensor<8xf32> cut by 4:
@@ -141,6 +142,60 @@ static void form_slice(form_pass *x) {
   if (!rw->failed) v = form_rows(x, v, start, out);
   if (to) spmd_form_give(x, v, to);
   if (!rw->failed) opt_replace_one(rw, x->op, v);
+}
+
+/* --- slices of what is padded --- */
+
+/* Edges of the pad that gives what the slice takes of the padded; false: it takes steps, or there are gaps. */
+static bool form_edges(form_pass *x, const ir_op *pad, int64_t *low, int64_t *high) {
+  static const char *const names[] = {"edge_padding_low", "interior_padding"}, *const cuts[] = {"start_indices",
+                                                                                                "strides"};
+  const int64_t *padding[2], *cut[2];
+  const ir_type *in = ir_operand_type(pad, 0);
+  uint32_t n = 0;
+  bool fits = true;
+  for (uint32_t i = 0; i < 2 && fits; i++) {
+    padding[i] = ir_m_ints(ir_mattr_of(pad, names[i]), &x->rw->arena, &n);
+    cut[i] = ir_m_ints(ir_mattr_of(x->op, cuts[i]), &x->rw->arena, &n);
+    fits = padding[i] && cut[i] && n == in->rank;
+  }
+  for (uint32_t d = 0; fits && d < in->rank; d++) {
+    low[d] = padding[0][d] - cut[0][d];
+    high[d] = x->op->types[0]->dims[d] - low[d] - in->dims[d];
+    fits = padding[1][d] == 0 && cut[1][d] == 1;
+  }
+  return fits;
+}
+
+/* What is padded is cut evenly, and is again what the slice gives; the padded is not. */
+static bool form_pad_fits(form_pass *x) {
+  const ir_op *pad = opt_operand(x->op, 0).op;
+  if (pad->opcode != IR_OP_PAD || !shc_is_static(pad->types[0])) return false;
+  const ir_type *in = ir_operand_type(pad, 0), *out = x->op->types[0];
+  x->s = sdy_shown(x->rw->m, opt_operand(pad, 0));
+  const sdy_mesh *mesh = x->s ? sdy_mesh_of(x->rw->m, x->s) : NULL;
+  bool fits = mesh && x->s->n_dims == in->rank && x->s->unreduced.n == 0 && !in->quant, uneven = false;
+  for (uint32_t d = 0; fits && d < in->rank; d++) {
+    int64_t shards = sdy_axes_size(x->s->dims[d].axes, mesh);
+    fits = shards == 1 || (in->dims[d] == out->dims[d] && in->dims[d] % shards == 0);
+    uneven = uneven || pad->types[0]->dims[d] % shards != 0;
+  }
+  return fits && uneven;
+}
+
+static bool form_pad(form_pass *x) {
+  opt_rewriter *rw = x->rw;
+  const ir_op *pad = opt_operand(x->op, 0).op;
+  int64_t low[IR_MAX_RANK], high[IR_MAX_RANK], gaps[IR_MAX_RANK] = {0};
+  ir_value both[] = {opt_operand(pad, 0), opt_operand(pad, 1)};
+  uint32_t rank = x->op->types[0]->rank;
+  if (!form_edges(x, pad, low, high)) return false;
+  ir_value v = spmd_form_give(x, opt_make(rw, IR_OP_PAD, x->op->types[0], 2, both), x->s);
+  opt_set(rw, v, "edge_padding_low", ir_m_i64s(rw->m, rank, low));
+  opt_set(rw, v, "edge_padding_high", ir_m_i64s(rw->m, rank, high));
+  opt_set(rw, v, "interior_padding", ir_m_i64s(rw->m, rank, gaps));
+  if (!rw->failed) opt_replace_one(rw, x->op, v);
+  return true;
 }
 
 /* --- reductions --- */
@@ -377,6 +432,8 @@ static int form_op(void *ctx, ir_op *op) {
   opt_at(rw, op);
   if (op->opcode == IR_OP_DYNAMIC_SLICE && form_slice_fits(&x)) {
     form_slice(&x);
+  } else if (op->opcode == IR_OP_SLICE && form_pad_fits(&x)) {
+    if (!form_pad(&x)) return 0;
   } else if (op->opcode == IR_OP_SDY_PROPAGATION_BARRIER) {
     form_barrier(&x);
   } else if (op->opcode == IR_OP_REDUCE && form_reduce_fits(&x)) {

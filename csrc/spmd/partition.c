@@ -132,6 +132,7 @@ static int part_localise(spmd_program *p, ir_module *m, xlac_error *err) {
   char passes[140];
   assert(m->form == IR_FORM_MLIR && p->partitions > 0);
   bool parts = spmd_has_parts(m);
+  TRY(part_run(m, "inline", err)); /* of a pad in a function of its own (jnp.pad) forms would not see who reads it */
   TRY(spmd_make_forms(m, err));
   TRY(spmd_make_known(m, err)); /* propagation takes rules away at its end */
   TRY(part_run(m, AGREE, err));

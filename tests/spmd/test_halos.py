@@ -52,6 +52,51 @@ def test_edges_of_shards_move_between_neighbours(body, shape, wanted, rows):
         assert all(m["axes"] == "x" and m["line"] > 2 for m in moves)
 
 
+STENCIL = """%p = {pad}
+%s = stablehlo.slice %p [0:16, 1:3] : (tensor<18x4xf32>) -> tensor<16x2xf32>
+%t = stablehlo.slice %p [2:18, 1:3] : (tensor<18x4xf32>) -> tensor<16x2xf32>
+%u = stablehlo.slice %p [1:17, 2:4] : (tensor<18x4xf32>) -> tensor<16x2xf32>
+%a = stablehlo.add %s, %t : tensor<16x2xf32>
+%0 = stablehlo.add %a, %u : tensor<16x2xf32>"""
+PAD = "stablehlo.pad {}, {}, low = [1, 1], high = [1, 1], interior = [0, 0] : (tensor<16x2xf32>, tensor<f32>) -> tensor<18x4xf32>"
+
+
+@pytest.mark.parametrize("called", [False, True])
+def test_stencils_of_what_is_padded_fetch_edges_alone(called):
+    """Devices don't divide the 18 rows; jnp.pad is a function of its own."""
+    function = f"}}\nfunc.func private @_pad(%x: {tensor((16, 2))}, %y: tensor<f32>) -> {tensor((18, 4))} {{\n%q = {PAD.format('%x', '%y')}\nreturn %q : {tensor((18, 4))}"
+    pad = "func.call @_pad(%a0, %z) : (tensor<16x2xf32>, tensor<f32>) -> tensor<18x4xf32>" if called else PAD.format("%a0", "%z")
+    text = f"{MESH}func.func @main(%a0: {cut((16, 2))}) -> ({cut((16, 2))}) {{\n{Z}{STENCIL.format(pad=pad)}\nreturn %0 : {tensor((16, 2))}\n{function if called else ''}}}"
+    exe = xlac.compile(xlac.parse(text, format="mlir"), devices=4)
+    data = exe.explain("sharding").data
+    padded = np.pad(X, 1, constant_values=1.5)
+    np.testing.assert_array_equal(exe(X), padded[:-2, 1:-1] + padded[2:, 1:-1] + padded[1:-1, 2:])
+    assert data["whole"] is None and data["gathers"] == []
+    assert [(m["kind"], m["bytes"]) for m in data["moves"]] == [("collective_permute", 8)] * 2
+
+
+@pytest.mark.parametrize("low, high, start", [(1, 0, 0), (0, 3, 3), (17, 0, 0), (17, 0, 9), (0, 21, 21), (-1, 2, 0), (2, -1, 1)])
+def test_what_is_padded_and_cut_is_shifted(low, high, start):
+    n = 16 + low + high
+    body = (f"{Z}%p = stablehlo.pad %a0, %z, low = [{low}, 0], high = [{high}, 0], interior = [0, 0] : ({tensor((16, 2))}, tensor<f32>) -> "
+            f"{tensor((n, 2))}\n%0 = stablehlo.slice %p [{start}:{start + 16}, 0:2] : ({tensor((n, 2))}) -> {tensor((16, 2))}")
+    exe, moves = compiled([cut((16, 2))], cut((16, 2)), body)
+    padded = np.full((64, 2), 1.5, np.float32)
+    padded[24 + low:40 + low] = X
+    padded = padded[24:] if low >= 0 else np.concatenate([X[-low:], padded[40:]])
+    np.testing.assert_array_equal(exe(X), padded[start:start + 16])
+    assert {m["kind"] for m in moves} <= {"collective_permute"}
+
+@pytest.mark.parametrize("rows, gap", [("0:17", 0), ("1:17:2", 0), ("0:16", 1)])
+def test_other_slices_of_what_is_padded_stay_as_they_are(rows, gap):
+    n, m = len(range(*map(int, rows.split(":")))), 18 + 15 * gap
+    body = (f"{Z}%p = stablehlo.pad %a0, %z, low = [1, 1], high = [1, 1], interior = [{gap}, 0] : (tensor<16x2xf32>, tensor<f32>) -> tensor<{m}x4xf32>\n"
+            f"%0 = stablehlo.slice %p [{rows}, 0:2] : (tensor<{m}x4xf32>) -> tensor<{n}x2xf32>")
+    text = f"{MESH}func.func @main(%a0: {cut((16, 2))}) -> {tensor((n, 2))} {{\n{body}\nreturn %0 : {tensor((n, 2))}\n}}"
+    padded = np.full((m, 4), 1.5, np.float32)
+    padded[1:-1:1 + gap, 1:-1] = X
+    np.testing.assert_array_equal(xlac.compile(xlac.parse(text, format="mlir"), devices=4)(X), padded[slice(*map(int, rows.split(":"))), :2])
+
 @pytest.mark.parametrize("stride, low, high", [(1, 1, 1), (1, 0, 0), (2, 1, 0), (2, 2, 2)])
 def test_convolutions_along_a_sharded_dimension(stride, low, high):
     x = np.random.default_rng(0).integers(-3, 4, (2, 16, 3)).astype(np.float32)
