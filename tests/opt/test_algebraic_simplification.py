@@ -175,6 +175,43 @@ def test_dots(body, want):
     check(body, want)
 
 
+@pytest.mark.parametrize("t, op, init, want", [
+    ("pred", "and", "true", []),
+    ("pred", "and", "false", []),
+    ("pred", "or", "false", []),
+    ("s32", "add", "0", []),
+    ("s32", "maximum", "-3", ["maximum"]),
+    ("f32", "add", "0", ["add"]),
+    ("f32", "add", "-0", []),
+    ("f32", "multiply", "2", ["multiply"]),
+    ("f32", "maximum", "-inf", ["maximum"]),
+    ("f32", "minimum", "nan", ["minimum"]),
+    ("f32", "subtract", "0", None),
+    ("f16", "add", "0", None),
+])
+@pytest.mark.parametrize("shape, dims", [("2,1,3", "1"), ("1,2,1,3,1", "0,2,4"), ("2,3", "1")])
+def test_reductions_over_dimensions_of_one_element(t, op, init, want, shape, dims):
+    """Each element meets the initial value alone."""
+    first = "2" if shape == "2,3" else "2,3"
+    before = xlac.parse(f"""HloModule m
+c {{ a = {t}[] parameter(0)
+  b = {t}[] parameter(1)
+  ROOT r = {t}[] {op}(a, b) }}
+ENTRY e {{ x = {t}[2,3] parameter(0)
+  y = {t}[{shape}] reshape(x)
+  i = {t}[] constant({init})
+  ROOT r = {t}[{first}] reduce(y, i), dimensions={{{dims}}}, to_apply=c }}""")
+    after = before.run("algebraic-simplification,dce")
+    after.verify()
+    if want is None or shape == "2,3":
+        assert left(after).count("reduce") == 1
+    else:
+        assert "reduce" not in left(after) and [w for w in left(after) if w not in ("reshape", "constant", "broadcast")] == want
+    x = VALUES[f"{t}[2,3]"]
+    assert bits(xlac.interpret(before, x)) == bits(xlac.interpret(after, x))
+    assert bits(xlac.compile(before)(x)) == bits(xlac.interpret(before, x)) or op == "subtract"
+
+
 def test_what_must_stay_stays():
     source = ("HloModule m, is_scheduled=true\nENTRY e {\nx = f32[4]{0} parameter(0)\nc = f32[4]{0} copy(x)\nROOT r = f32[4]{0} negate(c)\n}")
     assert left(xlac.parse(source).run("algebraic-simplification")) == ["copy", "negate"]

@@ -284,6 +284,33 @@ static ir_op *hs_element(hs_run *s, ir_op *op) {
   return hs_as(op, ir_operand(tuple, (uint32_t)index));
 }
 
+/* The one op of a reduction's body, if it combines its two parameters and is the same in either order. */
+static bool hs_combines(const ir_op *reduce, ir_opcode *opcode) {
+  const ir_op *body = reduce->n_called == 1 ? ir_root(reduce->called[0]) : NULL;
+  static const ir_opcode known[] = {IR_OP_ADD,     IR_OP_MULTIPLY, IR_OP_AND, IR_OP_OR,
+                                    IR_OP_MAXIMUM, IR_OP_MINIMUM,  IR_OP_XOR};
+  if (!body || body->n_operands != 2 || body->type->rank != 0) return false;
+  const ir_op *a = ir_operand(body, 0), *b = ir_operand(body, 1);
+  if (a->opcode != IR_OP_PARAMETER || b->opcode != IR_OP_PARAMETER || a == b) return false;
+  *opcode = (ir_opcode)body->opcode;
+  for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+    if (known[i] == *opcode) return true;
+  return false;
+}
+
+/* Over dimensions of extent 1 each element meets the initial value alone: so is an index with one component found to be
+ * within bounds. */
+static ir_op *hs_reduce(hs_run *s, ir_op *op) {
+  ir_opcode opcode = IR_OP_ADD;
+  ir_op *from = ir_operand(op, 0);
+  base_dtype t = (base_dtype)op->type->dtype;
+  bool exact = hs_is_integral(op->type) || t == XLAC_F32 || t == XLAC_F64;
+  if (op->n_operands != 2 || op->type->count != from->type->count || op->type->count == 0) return NULL;
+  if (!exact || from->type->dtype != t || ir_operand_type(op, 1)->dtype != t || !hs_combines(op, &opcode)) return NULL;
+  ir_op *first = hlo_broadcast(&s->x, ir_operand(op, 1), op->type, 0, NULL), *x = hs_reshape_of(s, op, from);
+  return x && first ? hlo_binary(&s->x, opcode, x, first) : NULL;
+}
+
 const hs_row hs_move_rules[] = {
     {IR_OP_GET_TUPLE_ELEMENT, hs_element},
     {IR_OP_RESHAPE, hs_reshape},
@@ -293,6 +320,7 @@ const hs_row hs_move_rules[] = {
     {IR_OP_CONCATENATE, hs_concatenate},
     {IR_OP_PAD, hs_pad},
     {IR_OP_REVERSE, hs_reverse},
+    {IR_OP_REDUCE, hs_reduce},
     {IR_OP_DYNAMIC_SLICE, hs_dynamic_slice},
     {IR_OP_DYNAMIC_UPDATE_SLICE, hs_dynamic_update_slice},
     {IR_OP_SCATTER, hs_scatter},
