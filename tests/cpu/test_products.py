@@ -333,6 +333,26 @@ def test_products_with_few_rows_or_terms(t, dot, blas):
     run_dot(t, t, t, sa, sb, *dims, blas=blas)
 
 
+@pytest.mark.parametrize("isa", ["portable", "avx2", "avx512"])
+@pytest.mark.parametrize("t", ["f32", "f64", "bf16"])
+def test_a_vector_by_rows_of_a_matrix(t, isa, monkeypatch):
+    """By eight and by four terms, what is left of them and of a vector's lanes; of a large matrix in pieces of the sum."""
+    monkeypatch.setenv("XLAC_MAX_ISA", isa)
+    for m, k, n in [(1, 8, 300), (1, 15, 301), (1, 300, 701), (1, 781, 1029), (1, 524, 515), (2, 781, 1029), (3, 523, 600)]:
+        run_dot(t, t, t, (m, k), (k, n), (), (), (1,), (0,), blas=False)
+
+
+def test_sums_of_a_vector_by_rows_are_in_order():
+    """Where there is one piece: no sum may change with how many terms are taken at a time."""
+    module = xlac.parse(dot_text("f32", "f32", "f32", (1, 301), (301, 340), (), (), (1,), (0,)))
+    a, b = draw("f32", (1, 301), 1), draw("f32", (301, 340), 2)
+    want = np.zeros(340, np.float32)
+    for p in range(301):
+        want = (want.astype(np.float64) + a[0, p].astype(np.float64) * b[p].astype(np.float64)).astype(np.float32)
+    got = leaves(xlac.compile(module, blas=False)(a, b))[0]
+    assert np.abs(got[0] - want).max() <= 2**-20 * np.abs(want).max()  # f64 rounds once more than a fused step, hardly ever otherwise
+
+
 FEW = [((32, 300), (300, 1024), (), (), (1,), (0,)), ((4, 16), (16, 64), (), (), (1,), (0,)), ((300, 15), (300, 97), (), (), (0,), (0,)),
        ((23, 530), (530, 131), (), (), (1,), (0,)), ((64, 257), (257, 333), (), (), (1,), (0,)), ((3, 13, 65), (3, 65, 200), (0,), (0,), (2,), (1,)),
        ((40, 64), (700, 64), (), (), (1,), (1,)), ((59, 257), (257, 600), (), (), (1,), (0,))]

@@ -10,7 +10,7 @@
 
 enum {
   THIN_PIECES = 8, /* of k, where B is large: its rows are then read whole, as the memory likes it */
-  THIN_LARGE = 1 << 20,
+  THIN_LARGE = 1 << 18,
   THIN_WIDE = 4096, /* columns at a time then */
   THIN_ROWS = 8,
   THIN_TERMS = 4,
@@ -38,64 +38,100 @@ static inline float thin_bf16(uint16_t v) {
   return f;
 }
 
-/* Rows that are read next (four of them, or n): far apart, they are not a stream that the CPU would foresee. */
-static inline void thin_prefetch(const void *rows, int64_t step, int64_t bytes, int64_t n) {
-  for (int64_t i = 0; i < 4 && i < n; i++)
-    for (int64_t j = 0; j < bytes; j += 64) __builtin_prefetch((const char *)rows + i * step + j);
-}
-
-/* By rows of B: four terms at a time, so that sums are loaded and stored once for them. LOAD(vector, from): a
- * vector's worth of B, widened. */
+/* By rows of B: four or eight terms at a time, so that sums are loaded and stored once for them. LOAD(vector, from): a
+ * vector's worth of B, widened. Nothing is fetched ahead: that many streams the CPU follows by itself, and to ask for
+ * whole rows at once keeps it from reading the one that is needed. */
 #define THIN_ROW_BEGIN(T, S)                                      \
   T *s = (T *)(void *)t->sums + i * t->line;                      \
   const T *x = (const T *)(const void *)t->x + i * t->x_line + p; \
   int64_t j = 0;
-#define THIN_ROW_ADD(v, s, x, MADD) \
-  memcpy(&(v), (s) + j, sizeof(v)); \
-  v = MADD(b0, (x)[0], v);          \
-  v = MADD(b1, (x)[1], v);          \
-  v = MADD(b2, (x)[2], v);          \
-  v = MADD(b3, (x)[3], v);          \
-  memcpy((s) + j, &(v), sizeof(v));
-#define THIN_ROW_LOAD(VEC, LOAD) \
-  VEC v, b0, b1, b2, b3;         \
-  LOAD(b0, row + j);             \
-  LOAD(b1, row + step + j);      \
-  LOAD(b2, row + 2 * step + j);  \
-  LOAD(b3, row + 3 * step + j);
-#define THIN_BY_ROWS(name, T, S, WIDE, VEC, LOAD, MADD, VEC_MADD, TARGET)                                      \
-  TARGET static void name(const thin_task *t) {                                                                \
+/* Four numbers of A, which stay in registers: the compiler can't know that sums don't lie there. */
+#define THIN_FOUR(T, x, from) const T x##0 = (from)[0], x##1 = (from)[1], x##2 = (from)[2], x##3 = (from)[3];
+#define THIN_ROW_ADD(v, x, b, MADD) \
+  v = MADD(b##0, x##0, v);          \
+  v = MADD(b##1, x##1, v);          \
+  v = MADD(b##2, x##2, v);          \
+  v = MADD(b##3, x##3, v);
+#define THIN_ROW_LOAD(VEC, b, row, LOAD) \
+  VEC b##0, b##1, b##2, b##3;            \
+  LOAD(b##0, (row) + j);                 \
+  LOAD(b##1, (row) + step + j);          \
+  LOAD(b##2, (row) + 2 * step + j);      \
+  LOAD(b##3, (row) + 3 * step + j);
+/* One row, eight terms at a time: how many terms it took. */
+#define THIN_BY_EIGHT(name, T, S, WIDE, VEC, LOAD, MADD, VEC_MADD, TARGET)                                     \
+  TARGET static int64_t name##_eight(const thin_task *t) {                                                     \
     const int lanes = (int)(sizeof(VEC) / sizeof(T));                                                          \
-    const int64_t step = t->step, whole = t->columns / lanes * lanes;                                          \
-    for (int64_t i = 0; i < t->rows; i++)                                                                      \
-      memset(t->sums + (size_t)(i * t->line) * sizeof(T), 0, (size_t)t->columns * sizeof(T));                  \
-    for (int64_t p = 0; p < t->k; p += 4) {                                                                    \
-      const S *row = (const S *)(const void *)t->b + p * step;                                                 \
-      int64_t i = 0, size = (int64_t)sizeof(S);                                                                \
-      thin_prefetch(row + 4 * step, step * size, t->columns * size, t->k - p - 4);                             \
-      for (; i + 2 <= t->rows && p + 4 <= t->k; i += 2) { /* two rows share what they load of B */             \
-        THIN_ROW_BEGIN(T, S)                                                                                   \
-        for (; j < whole; j += lanes) {                                                                        \
-          THIN_ROW_LOAD(VEC, LOAD)                                                                             \
-          THIN_ROW_ADD(v, s, x, VEC_MADD)                                                                      \
-          THIN_ROW_ADD(v, s + t->line, x + t->x_line, VEC_MADD)                                                \
-        }                                                                                                      \
-        for (; j < t->columns; j++)                                                                            \
-          for (int64_t q = 0; q < 4; q++) {                                                                    \
-            s[j] = MADD(x[q], WIDE(T, row[q * step + j]), s[j]);                                               \
-            s[j + t->line] = MADD(x[q + t->x_line], WIDE(T, row[q * step + j]), s[j + t->line]);               \
-          }                                                                                                    \
+    const int64_t step = t->step, whole = t->columns / lanes * lanes, terms = t->rows == 1 ? t->k / 8 * 8 : 0; \
+    for (int64_t p = 0; p < terms; p += 8) {                                                                   \
+      const S *row = (const S *)(const void *)t->b + p * step, *next = row + 4 * step;                         \
+      const int64_t i = 0;                                                                                     \
+      THIN_ROW_BEGIN(T, S)                                                                                     \
+      THIN_FOUR(T, x, x)                                                                                       \
+      THIN_FOUR(T, y, x + 4)                                                                                   \
+      for (; j < whole; j += lanes) {                                                                          \
+        VEC v;                                                                                                 \
+        memcpy(&v, s + j, sizeof v);                                                                           \
+        THIN_ROW_LOAD(VEC, b, row, LOAD)                                                                       \
+        THIN_ROW_ADD(v, x, b, VEC_MADD)                                                                        \
+        THIN_ROW_LOAD(VEC, c, next, LOAD)                                                                      \
+        THIN_ROW_ADD(v, y, c, VEC_MADD)                                                                        \
+        memcpy(s + j, &v, sizeof v);                                                                           \
       }                                                                                                        \
-      for (; i < t->rows; i++) {                                                                               \
-        THIN_ROW_BEGIN(T, S)                                                                                   \
-        for (; j < whole && p + 4 <= t->k; j += lanes) {                                                       \
-          THIN_ROW_LOAD(VEC, LOAD)                                                                             \
-          THIN_ROW_ADD(v, s, x, VEC_MADD)                                                                      \
-        }                                                                                                      \
-        for (; j < t->columns; j++)                                                                            \
-          for (int64_t q = 0; q < 4 && p + q < t->k; q++) s[j] = MADD(x[q], WIDE(T, row[q * step + j]), s[j]); \
-      }                                                                                                        \
+      for (; j < t->columns; j++)                                                                              \
+        for (int64_t q = 0; q < 8; q++) s[j] = MADD(x[q], WIDE(T, row[q * step + j]), s[j]);                   \
     }                                                                                                          \
+    return terms;                                                                                              \
+  }
+#define THIN_BY_ROWS(name, T, S, WIDE, VEC, LOAD, MADD, VEC_MADD, TARGET)                             \
+  THIN_BY_EIGHT(name, T, S, WIDE, VEC, LOAD, MADD, VEC_MADD, TARGET)                                  \
+  TARGET static void name(const thin_task *t) {                                                       \
+    const int lanes = (int)(sizeof(VEC) / sizeof(T));                                                 \
+    const int64_t step = t->step, whole = t->columns / lanes * lanes;                                 \
+    for (int64_t i = 0; i < t->rows; i++)                                                             \
+      memset(t->sums + (size_t)(i * t->line) * sizeof(T), 0, (size_t)t->columns * sizeof(T));         \
+    for (int64_t p = name##_eight(t); p < t->k; p += 4) {                                             \
+      const S *row = (const S *)(const void *)t->b + p * step;                                        \
+      int64_t i = 0;                                                                                  \
+      for (; i + 2 <= t->rows && p + 4 <= t->k; i += 2) { /* two rows share what they load of B */    \
+        THIN_ROW_BEGIN(T, S)                                                                          \
+        THIN_FOUR(T, x, x)                                                                            \
+        THIN_FOUR(T, y, x + t->x_line)                                                                \
+        for (; j < whole; j += lanes) {                                                               \
+          VEC v, w;                                                                                   \
+          memcpy(&v, s + j, sizeof v);                                                                \
+          memcpy(&w, s + t->line + j, sizeof w);                                                      \
+          THIN_ROW_LOAD(VEC, b, row, LOAD)                                                            \
+          THIN_ROW_ADD(v, x, b, VEC_MADD)                                                             \
+          THIN_ROW_ADD(w, y, b, VEC_MADD)                                                             \
+          memcpy(s + j, &v, sizeof v);                                                                \
+          memcpy(s + t->line + j, &w, sizeof w);                                                      \
+        }                                                                                             \
+        for (; j < t->columns; j++)                                                                   \
+          for (int64_t q = 0; q < 4; q++) {                                                           \
+            s[j] = MADD(x[q], WIDE(T, row[q * step + j]), s[j]);                                      \
+            s[j + t->line] = MADD(x[q + t->x_line], WIDE(T, row[q * step + j]), s[j + t->line]);      \
+          }                                                                                           \
+      }                                                                                               \
+      for (; i < t->rows && p + 4 <= t->k; i++) {                                                     \
+        THIN_ROW_BEGIN(T, S)                                                                          \
+        THIN_FOUR(T, x, x)                                                                            \
+        for (; j < whole; j += lanes) {                                                               \
+          VEC v;                                                                                      \
+          memcpy(&v, s + j, sizeof v);                                                                \
+          THIN_ROW_LOAD(VEC, b, row, LOAD)                                                            \
+          THIN_ROW_ADD(v, x, b, VEC_MADD)                                                             \
+          memcpy(s + j, &v, sizeof v);                                                                \
+        }                                                                                             \
+        for (; j < t->columns; j++)                                                                   \
+          for (int64_t q = 0; q < 4; q++) s[j] = MADD(x[q], WIDE(T, row[q * step + j]), s[j]);        \
+      }                                                                                               \
+      for (; i < t->rows; i++) {                                                                      \
+        THIN_ROW_BEGIN(T, S)                                                                          \
+        for (; j < t->columns; j++)                                                                   \
+          for (int64_t q = 0; p + q < t->k; q++) s[j] = MADD(x[q], WIDE(T, row[q * step + j]), s[j]); \
+      }                                                                                               \
+    }                                                                                                 \
   }
 
 /* Few terms: lanes are the rows of A, which are turned for it, and each result is one sum in order. */
