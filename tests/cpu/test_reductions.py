@@ -7,7 +7,7 @@ import pytest
 
 import xlac
 
-from .conftest import same_numbers
+from .conftest import leaves, same_numbers
 
 SHAPES = [(7,), (1,), (0,), (3, 0), (5, 300), (300, 5), (64, 64), (2000, 3), (3, 2000), (400, 300), (4, 33, 70), (9, 2, 3, 130), (200000,), (2, 60000),
           (60000, 2), (3, 1, 5, 1)]
@@ -134,3 +134,46 @@ def test_truth_along_rows(op):
     text = f"HloModule m\n{BODY.format(t='pred', op=op)}\nENTRY e {{\n  x = pred[300,700] parameter(0)\n  z = pred[] constant({'true' if op == 'and' else 'false'})\n" \
            "  n = pred[300,700] not(x)\n  b = pred[300,700] not(n)\n  ROOT y = pred[300] reduce(b, z), dimensions={1}, to_apply=r\n}\n"
     np.testing.assert_array_equal(np.asarray(xlac.compile(text)(x)), np.arange(300) == 0 if op == "and" else np.arange(300) != 0)
+
+
+def tree(row, start):
+    """The sum that every instruction set and any number of threads give: of blocks of 1024 by lanes of 128 bytes, and of the lanes by halves."""
+    lanes = 128 // row.itemsize
+    acc = None
+    for at in range(0, len(row), 1024):
+        block = row[at : at + 1024]
+        part = block[:lanes].copy()
+        for i in range(lanes, len(block), lanes):
+            part[: len(block[i : i + lanes])] += block[i : i + lanes]
+        if acc is None:
+            acc = part
+        else:
+            acc[: len(part)] += part
+    while len(acc) > 1:
+        half = (len(acc) + 1) // 2
+        low = acc[:half].copy()
+        low[: len(acc) - half] += acc[half:]
+        acc = low
+    return acc[0] + start
+
+
+@pytest.mark.parametrize("isa", ["portable", "avx2", "avx512"])
+@pytest.mark.parametrize("t", ["f32", "f64"])
+def test_sums_of_rows_as_they_lie(t, isa, monkeypatch):
+    """Some rows of a block at most at a time, and block after block of longer ones: what is left of either, and rows of two dimensions."""
+    monkeypatch.setenv("XLAC_MAX_ISA", isa)
+    dtype = {"f32": np.float32, "f64": np.float64}[t]
+    for rows, n in [(70, 96), (33, 130), (67, 1000), (40, 1024), (37, 1026), (33, 2046), (40, 2048), (40, 3000), (35, 40000)]:
+        x = np.random.default_rng(n).standard_normal((rows, n)).astype(dtype)
+        x[:2, :2] = [[-0.0, -1], [np.inf, 1]]
+        want = np.array([tree(row, dtype(0.1)) for row in x])
+        for shape, over in [((rows, n), "1"), ((rows, 2, n // 2), "1,2")]:
+            text = f"""HloModule m
+{BODY.format(op="add", t=t)}
+ENTRY e {{
+  x = {t}[{",".join(map(str, shape))}] parameter(0)
+  z = {t}[] constant(0.1)
+  ROOT s = {t}[{rows}] reduce(x, z), dimensions={{{over}}}, to_apply=r
+}}"""
+            for threads in (1, 3):
+                assert same_numbers(leaves(xlac.compile(text, threads=threads)(x.reshape(shape))), [want]), (shape, threads)

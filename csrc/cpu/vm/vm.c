@@ -376,6 +376,7 @@ int cpu_vm_make(const kernel *k, bool fast, base_arena *arena, cpu_vm **out, xla
   assert(vm->n_visits <= k->n_values);
   vm_choose_lanes(vm);
   if (k->reduction) vm->cut = vm_reduce_cut(vm);
+  vm->plain = vm_reduce_is_plain(vm);
   vm_choose_ahead(vm);
   *out = vm;
   return 0;
@@ -391,7 +392,7 @@ static bool vm_reads_rows(const cpu_vm *vm) {
 /* Whether the lanes of rows are combined for many short rows at a time: the VM begins anew for each. */
 static bool vm_has_many_rows(const cpu_vm *vm, const cpu_native_kernel *native) {
   const kernel_reduction *r = vm->k->reduction;
-  return r && native && r->inner == 1 && r->outer > 1 && r->reduced <= VM_LONG_ROW &&
+  return r && native && !vm->plain && r->inner == 1 && r->outer > 1 && r->reduced <= VM_LONG_ROW &&
          cpu_native_way_of(native) == CPU_NATIVE_LANES;
 }
 

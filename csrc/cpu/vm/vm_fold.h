@@ -24,13 +24,18 @@ typedef void vm_fold_many_fn(int64_t rows, int64_t n, const void *x, const void 
 typedef void vm_fold_rows_fn(int64_t rows, int64_t n, const void *x, void *out);
 /* As vm_fold_fn of the products of x[j] and y[j]; NULL for other ops than addition. */
 typedef void vm_fold_products_fn(int64_t n, const void *x, const void *y, void *acc, int64_t *valid);
-/* The loops of one op and type. `products` may be NULL, the others not. */
+/* Blocks of `each` elements, a multiple of L, one after the other: n / each times what vm_fold_fn does, without
+ * waiting for a block's lanes before the next one is read. *valid is 0 or L before, and L after. NULL for other ops
+ * than addition. */
+typedef void vm_fold_blocks_fn(int64_t n, int64_t each, const void *x, void *acc, int64_t *valid);
+/* The loops of one op and type. `products` and `blocks` may be NULL, the others not. */
 typedef struct vm_fold {
   vm_fold_fn *some;
   vm_fold_last_fn *last;
   vm_fold_many_fn *many;
   vm_fold_rows_fn *rows;
   vm_fold_products_fn *products;
+  vm_fold_blocks_fn *blocks;
 } vm_fold;
 
 extern const vm_fold vm_fold_f32_plain[VM_FOLD_OPS], vm_fold_f64_plain[VM_FOLD_OPS];

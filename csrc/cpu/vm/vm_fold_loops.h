@@ -196,6 +196,28 @@ FOLD_EXTREME_OF(minimum, <, |)
       to[row] = s;                                                                    \
     }                                                                                 \
   }
+static void FOLD(add_blocks)(int64_t n, int64_t each, const void *in, void *lanes, int64_t *valid) {
+  const T *x = in;
+  FOLD(vec) *acc = lanes, s = {0}, t = {0};
+  assert(each > 0 && each % FOLD(lanes) == 0 && n >= each && (*valid == 0 || *valid == FOLD(lanes)));
+  if (*valid) s = acc[0], t = acc[1];
+  for (int64_t at = 0; at + each <= n; at += each) {
+    FOLD(vec) a = *(const FOLD(vec) *)(x + at), b = *(const FOLD(vec) *)(x + at + FOLD(half));
+    for (int64_t i = at + FOLD(lanes); i < at + each; i += FOLD(lanes)) {
+      a += *(const FOLD(vec) *)(x + i);
+      b += *(const FOLD(vec) *)(x + i + FOLD(half));
+    }
+    if (*valid) {
+      s += a;
+      t += b;
+    } else {
+      s = a;
+      t = b;
+    }
+    *valid = FOLD(lanes);
+  }
+  acc[0] = s, acc[1] = t;
+}
 /* Sums of products of two rows. The last ones, which fill no vectors, are computed before, and added as lanes at
  * the end. */
 #define FOLD_PRODUCTS(name)                                                                       \
@@ -315,19 +337,18 @@ FOLD_ROWS(maximum, math_max, 0)
 FOLD_ROWS(minimum, math_min, 0)
 #endif
 
-/* Products are summed up alone. */
-#define FOLD_PRODUCTS_add FOLD(add_products)
-#define FOLD_PRODUCTS_multiply NULL
-#define FOLD_PRODUCTS_maximum NULL
-#define FOLD_PRODUCTS_minimum NULL
-#define FOLD_ENTRY(name, code) \
-  {FOLD(name), FOLD(name##_last), FOLD(name##_many), FOLD(name##_rows), FOLD_PRODUCTS_##name},
+/* Products are summed up alone, and so are many blocks. */
+#define FOLD_ALONE_add FOLD(add_products), FOLD(add_blocks)
+#define FOLD_ALONE_multiply NULL, NULL
+#define FOLD_ALONE_maximum NULL, NULL
+#define FOLD_ALONE_minimum NULL, NULL
+#define FOLD_ENTRY(name, code) {FOLD(name), FOLD(name##_last), FOLD(name##_many), FOLD(name##_rows), FOLD_ALONE_##name},
 const vm_fold FOLD_TABLE[VM_FOLD_OPS] = {VM_FOLDS(FOLD_ENTRY)};
 
-#undef FOLD_PRODUCTS_add
-#undef FOLD_PRODUCTS_multiply
-#undef FOLD_PRODUCTS_maximum
-#undef FOLD_PRODUCTS_minimum
+#undef FOLD_ALONE_add
+#undef FOLD_ALONE_multiply
+#undef FOLD_ALONE_maximum
+#undef FOLD_ALONE_minimum
 #undef FOLD_ENTRY
 #undef FOLD_PRODUCTS
 #undef FOLD_MANY

@@ -92,6 +92,7 @@ struct cpu_vm {
   uint32_t *visits;
   vm_sum *sums; /* by store, of kernels with reductions */
   vm_cut cut;   /* of those */
+  bool plain;   /* the only store sums up rows of an array as they lie, so that folds may read on from block to block */
   vm_inst insts[];
 };
 
@@ -186,6 +187,8 @@ bool vm_scan_is_divisible(const cpu_vm *vm);
 
 /* --- vm_reduce.c --- */
 vm_cut vm_reduce_cut(const cpu_vm *vm);
+/* Whether vm->plain is so, once places and sums are chosen. */
+bool vm_reduce_is_plain(const cpu_vm *vm);
 void vm_reduce(const cpu_vm *vm, rt_pool *pool, const void *const *in, void *const *out, void *scratch);
 bool vm_reduce_is_divisible(const cpu_vm *vm);
 void vm_reduce_rows(const cpu_vm *vm, int64_t rows, int64_t begin, int64_t end, const void *const *in, void *const *out,

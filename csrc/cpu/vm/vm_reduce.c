@@ -37,8 +37,9 @@ typedef struct vmr_accs {
 enum {
   VMR_LANES = 1024,
   VMR_PATIENCE = 16,
-  VMR_FEW = 64,  /* results side by side that are not a block by themselves ... */
-  VMR_WIDE = 256 /* ... but together with others, up to so many lanes */
+  VMR_TOGETHER = 32, /* rows of plain arrays */
+  VMR_FEW = 64,      /* results side by side that are not a block by themselves ... */
+  VMR_WIDE = 256     /* ... but together with others, up to so many lanes */
 };
 
 /* Whether native code does some of the combining itself, and leaves lanes of the type of sums. */
@@ -204,6 +205,33 @@ static void vmr_take(const vm_block *b, vmr_acc *a, int64_t n, bool all) {
   }
 }
 
+/* Whole rows of an array as it lies, each no more than a block, to results begin .. end. */
+static void vmr_plain_rows(const vmr_run *r, const vm_block *b, const vmr_acc *a, int64_t begin, int64_t end) {
+  int64_t reduced = r->vm->k->reduction->reduced;
+  char init[16] __attribute__((aligned(16)));
+  assert(r->pieces == 1 && reduced <= r->vm->lanes);
+  base_convert((base_dtype)a->sum->type, init, (base_dtype)r->vm->insts[a->store->init].lane, b->values[a->store->init],
+               1);
+  for (int64_t at = begin, n = 0, some = r->ahead ? 1 : VMR_TOGETHER; at < end && !rt_pool_stopping(r->pool); at += n) {
+    n = some < end - at ? some : end - at;
+    vm_compute(b, at * reduced, reduced);
+    a->sum->fold->many(n, reduced, b->values[a->store->value], init, a->lanes);
+    vmr_store(r, a, at, n, a->lanes);
+  }
+}
+
+/* Whole blocks of an array as it lies, from iteration `at` on: gives where they end, at or before `to`. */
+static int64_t vmr_plain_blocks(const vmr_run *r, const vm_block *b, vmr_acc *a, int64_t at, int64_t to) {
+  int64_t each = r->vm->lanes, some = VMR_PATIENCE * each;
+  while (!r->ahead && to - at >= 2 * each && !rt_pool_stopping(r->pool)) {
+    int64_t n = (to - at < some ? to - at : some) / each * each;
+    vm_compute(b, at, each);
+    a->sum->fold->blocks(n, each, b->values[a->store->value], a->lanes, &a->valid);
+    at += n;
+  }
+  return at;
+}
+
 /* One result (or a piece of it) of each store from a run of iterations. A run that is to stop ends early; what it
  * then delivers nobody reads. */
 static void vmr_row(const vmr_run *r, const vm_block *b, vmr_accs *all, int64_t unit) {
@@ -213,7 +241,8 @@ static void vmr_row(const vmr_run *r, const vm_block *b, vmr_accs *all, int64_t 
   int64_t from = o * red->reduced + piece * r->vm->cut.piece, to = from + r->vm->cut.piece;
   if (to > (o + 1) * red->reduced) to = (o + 1) * red->reduced;
   for (uint32_t i = 0; i < all->n; i++) all->of[i].valid = 0;
-  for (int64_t at = from; at < to && !vmr_stops(r, &until); at += n) {
+  for (int64_t at = r->vm->plain ? vmr_plain_blocks(r, b, &all->of[0], from, to) : from;
+       at < to && !vmr_stops(r, &until); at += n) {
     n = vm_next_block(r->vm, at, to);
     vmr_compute(b, at, n);
     for (uint32_t i = 0; i < all->n; i++) vmr_take(b, &all->of[i], n, n == to - from);
@@ -499,6 +528,10 @@ static void vmr_units(void *ctx, size_t begin, size_t end) {
     vmr_rows(r, &b, &all, (int64_t)begin, (int64_t)end);
     return;
   }
+  if (r->vm->plain && r->pieces == 1 && r->vm->k->reduction->reduced <= r->vm->lanes) {
+    vmr_plain_rows(r, &b, &all.of[0], (int64_t)begin, (int64_t)end);
+    return;
+  }
   for (size_t unit = begin; unit < end; unit++) {
     if (r->vm->k->reduction->inner == 1)
       vmr_row(r, &b, &all, (int64_t)unit);
@@ -559,6 +592,16 @@ static bool vmr_combines_loads(const cpu_vm *vm) {
   for (uint32_t i = 0; i < vm->k->n_stores; i++)
     if (vm->insts[vm->k->stores[i].value].place == VM_SPLAT) return false;
   return true;
+}
+
+bool vm_reduce_is_plain(const cpu_vm *vm) {
+  const kernel *k = vm->k;
+  if (!k->reduction || k->n_stores != 1 || k->reduction->inner != 1 || !vmr_combines_loads(vm)) return false;
+  const vm_inst *inst = &vm->insts[k->stores[0].value];
+  const vm_sum *sum = &vm->sums[0];
+  bool rows = k->reduction->reduced == k->extents[k->rank - 1]; /* blocks end where rows do, if at all */
+  bool as_it_lies = rows && inst->place == VM_MEMORY && !inst->edged && !inst->widens && inst->lane == sum->type;
+  return as_it_lies && sum->fold && sum->fold->blocks && !sum->products;
 }
 
 vm_cut vm_reduce_cut(const cpu_vm *vm) {
