@@ -259,6 +259,11 @@ math_c64 math_sign_c64(math_c64 x) {
 static double math_direction(float part) {
   return __builtin_copysign(__builtin_fabsf(part) == INFINITY ? 1.0 : 0.0, (double)part);
 }
+/* Where not both parts are NaN. */
+MATH_INLINE math_c64 math_div_plain_c64(math_c64 x, math_c64 y) {
+  double a = x.re, b = x.im, c = y.re, d = y.im, size = c * c + d * d;
+  return (math_c64){(float)((a * c + b * d) / size), (float)((b * c - a * d) / size)};
+}
 /* As C99's annex G has it: where both parts are NaN, a divisor of zero gives infinities, and an infinity by a finite
  * number or the other way round is computed from its direction. */
 math_c64 math_div_c64(math_c64 x, math_c64 y) {
@@ -543,8 +548,8 @@ static bool math_is_below_c128(math_c128 x, double most) {
   return (__builtin_fabs(x.re) < most) & (x.im - x.im == 0);
 }
 static math_c128 math_exp_tame_c128(math_c128 x) {
-  double e = math_exp_apart(x.re);
-  return (math_c128){e * cos(x.im), e * sin(x.im)};
+  double s = sin(x.im), c = cos(x.im), e = math_exp_apart(x.re);
+  return (math_c128){e * c, e * s};
 }
 /* e^a (cos b + i sin b) - 1, the real part as expm1(a) cos b - (1 - cos b), lest 1 cancel. */
 static math_c128 math_expm1_tame_c128(math_c128 x) {
@@ -553,16 +558,19 @@ static math_c128 math_expm1_tame_c128(math_c128 x) {
 }
 /* Products of sinh and cosh of the real part with sine and cosine of the other. */
 static math_c128 math_sinh_tame_c128(math_c128 x) {
+  double s = sin(x.im), c = cos(x.im);
   math_hyperbolic h = math_hyperbolic_f64(x.re);
-  return (math_c128){__builtin_copysign(h.s, x.re) * cos(x.im), h.c * sin(x.im)};
+  return (math_c128){__builtin_copysign(h.s, x.re) * c, h.c * s};
 }
 static math_c128 math_cosh_tame_c128(math_c128 x) {
+  double s = sin(x.im), c = cos(x.im);
   math_hyperbolic h = math_hyperbolic_f64(x.re);
-  return (math_c128){h.c * cos(x.im), __builtin_copysign(h.s, x.re) * sin(x.im)};
+  return (math_c128){h.c * c, __builtin_copysign(h.s, x.re) * s};
 }
 static math_c128 math_tanh_tame_c128(math_c128 x) {
+  double s = sin(x.im), c = cos(x.im);
   math_hyperbolic h = math_hyperbolic_f64(x.re);
-  double s = sin(x.im), c = cos(x.im), size = h.s * h.s + c * c;
+  double size = h.s * h.s + c * c;
   return (math_c128){__builtin_copysign(h.s * h.c / size, x.re), s * c / size};
 }
 

@@ -205,9 +205,9 @@ uint32_t nat_weave(nat_body *b, uint32_t x, uint32_t y, unsigned which) {
   return nat_add(b, v);
 }
 
-uint32_t nat_far_loop(nat_body *b, uintptr_t fn, uint32_t near, uint32_t x, uint32_t y, uint32_t far) {
+uint32_t nat_far_loop(nat_body *b, uintptr_t fn, bool wide, uint32_t near, uint32_t x, uint32_t y, uint32_t far) {
   if (b->failed) return 0;
-  nat_value v = {.kind = NAT_FAR, .width = 8, .n_in = 3, .in = {near, x, far}, .bits = fn};
+  nat_value v = {.kind = NAT_FAR, .width = 8, .number = wide, .n_in = 3, .in = {near, x, far}, .bits = fn};
   if (y != NAT_NONE) v.in[3] = y, v.n_in = 4;
   return nat_add(b, v);
 }

@@ -64,7 +64,7 @@ typedef enum nat_kind {
   NAT_WEAVE,  /* lanes of in[0] and in[1] in turn, the first half (`number` 0) or the second (1) of them; or the even
                  (2) or the odd ones (3) of both, one after the other */
   NAT_FAR,    /* in[0], but where a lane of the mask in[2] is set: function `number` of in[1], by a call; or the op's
-                 loop, whose address `bits` is, on complex numbers of two lanes, in[1] and perhaps in[3] */
+                 loop, whose address `bits` is, on complex numbers of a lane, or (`number`) two: in[1] and perhaps in[3] */
   NAT_SPREAD, /* of cycles: lanes of stream number `bits`, of whose upper half the pattern is */
   NAT_NUMBERS /* of cycles: the numbers of pattern number `bits` */
 } nat_kind;
@@ -195,8 +195,9 @@ static inline uint32_t nat_shift(nat_body *b, nat_lane op, uint32_t width, uint3
 uint32_t nat_pair(nat_body *b, uint32_t re, uint32_t im);
 uint32_t nat_half(nat_body *b, uint32_t stream, unsigned half);
 uint32_t nat_weave(nat_body *b, uint32_t x, uint32_t y, unsigned which);
-/* near, but where `far` is set what the loop `fn` gives of x and perhaps y: lanes as they are in memory. */
-uint32_t nat_far_loop(nat_body *b, uintptr_t fn, uint32_t near, uint32_t x, uint32_t y, uint32_t far);
+/* near, but where `far` is set what the loop `fn` gives of x and perhaps y: complex numbers as they are in memory, a
+ * lane each (of two f32), or `wide` two of them. */
+uint32_t nat_far_loop(nat_body *b, uintptr_t fn, bool wide, uint32_t near, uint32_t x, uint32_t y, uint32_t far);
 /* Integers of one width as those of another: to a narrower one the low bits, to a wider one with the sign or zeros. */
 uint32_t nat_resize(nat_body *b, uint32_t x, uint32_t width, bool sign);
 

@@ -162,8 +162,8 @@ void emit_far(emit_run *e, const emit_step *s) {
   emit_test_mask(e, far, bytes);
   emit_call call = {.x = (uint8_t)x, .y = (uint8_t)x, .to = (uint8_t)to, .which = v->number};
   call.lanes = emit_called_lanes(e, v);
-  if (v->bits) { /* of complex numbers, two lanes each */
-    call.fn = v->bits, call.which = 128, call.lanes = (uint8_t)(e->b->lanes / 2);
+  if (v->bits) { /* of complex numbers, a lane or two each */
+    call.fn = v->bits, call.which = v->number ? 128 : 64, call.lanes = (uint8_t)(e->b->lanes >> v->number);
     if (v->n_in > 3) call.y = (uint8_t)emit_pin(e, v->in[3]);
   }
   emit_jump_out(e, X86_IF_NOT_EQUAL, call);

@@ -41,6 +41,9 @@ SOURCE = """
 #define EXPR(code, arity, expr) PART(re, code, expr) PART(im, code, expr)
 #include "ir/ops.def"
 float op_c8_re_ABS(float a, float b, float c, float d) { return math_abs_c64((math_c64){a, b}); }
+#define PLAIN_QUOTIENT math_div_plain_c64((math_c64){a, b}, (math_c64){c, d})
+float op_c8_re_DIVIDE(float a, float b, float c, float d) { return PLAIN_QUOTIENT.re; }
+float op_c8_im_DIVIDE(float a, float b, float c, float d) { return PLAIN_QUOTIENT.im; }
 #define C16(code, value) \\
   double op_c16_re_##code(double a, double b, double c, double d) { \\
     math_c128 x = (math_c128){a, b}; math_c128 y = (math_c128){c, d}; return (value).re; } \\

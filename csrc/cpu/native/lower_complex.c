@@ -89,6 +89,23 @@ static uint32_t complex_function(const nat_operands *o, scalar_code code, nat_pa
   return nat_function_width(NAT_C8, code) ? nat_function(o->b, NAT_C8, code, arguments) : nat_give_up(o);
 }
 
+/* The op's own, for what machine code leaves to it. */
+static bool complex_loop(const nat_operands *o, base_dtype t, scalar_loop *l) {
+  const uint8_t types[3] = {(uint8_t)t, (uint8_t)t, (uint8_t)t};
+  return scalar_loop_of(&o->op, o->n_in, types, (uint8_t)t, l) && !l->work && !l->wraps;
+}
+
+/* Where both parts are NaN, the operands' infinities decide. */
+static uint32_t complex_quotient(const nat_operands *o) {
+  nat_body *b = o->b;
+  scalar_loop l;
+  uint32_t near = complex_function(o, SCALAR_DIVIDE, nat_split(b, o->in[0]));
+  if (b->failed || !complex_loop(o, XLAC_C64, &l)) return nat_give_up(o);
+  nat_parts r = nat_split(b, near);
+  uint32_t re = nat_op(b, NAT_FCMP, 4, r.re, r.re, NAT_NONE, 3), im = nat_op(b, NAT_FCMP, 4, r.im, r.im, NAT_NONE, 3);
+  return nat_far_loop(b, (uintptr_t)l.fn, false, near, o->in[0], o->in[1], nat_mask_op(b, NAT_AND, re, im));
+}
+
 /* -i g(iz), or for cosine g(iz): MATH_TURNS in base/math. */
 static uint32_t complex_turned(const nat_operands *o, scalar_code code, bool back) {
   nat_body *b = o->b;
@@ -124,6 +141,8 @@ static uint32_t complex_function_of(const nat_operands *o) {
       return complex_turned(o, SCALAR_ATANH, true);
     case SCALAR_ACOSH:
       return complex_acosh(o);
+    case SCALAR_DIVIDE:
+      return complex_quotient(o);
     default:
       return complex_function(o, (scalar_code)o->op.code, nat_split(o->b, o->in[0]));
   }
@@ -153,7 +172,7 @@ static uint32_t wide_unless_far(const nat_operands *o, uintptr_t fn, nat_parts n
   uint32_t half[2];
   for (unsigned i = 0; i < 2; i++) {
     uint32_t of_x = nat_weave(b, x.re, x.im, i), of_y = o->n_in > 1 ? nat_weave(b, y.re, y.im, i) : NAT_NONE;
-    half[i] = nat_far_loop(b, fn, nat_weave(b, near.re, near.im, i), of_x, of_y, far);
+    half[i] = nat_far_loop(b, fn, true, nat_weave(b, near.re, near.im, i), of_x, of_y, far);
   }
   uint32_t re = nat_weave(b, half[0], half[1], 2);
   return nat_join(b, (nat_parts){re, nat_weave(b, half[0], half[1], 3)});
@@ -186,7 +205,6 @@ static uint32_t wide_function(const nat_operands *o) {
   wide_turn turn = wide_turns[o->op.code];
   scalar_code code = (scalar_code)(turn.of ? turn.of : o->op.code);
   scalar_loop l;
-  const uint8_t types[3] = {XLAC_C128, XLAC_C128, XLAC_C128};
   nat_parts x = nat_split(b, o->in[0]), y = o->n_in > 1 ? nat_split(b, o->in[1]) : x;
   if (b->failed) return 0;
   uint32_t arguments[] = {x.re, x.im, y.re, y.im};
@@ -195,7 +213,7 @@ static uint32_t wide_function(const nat_operands *o) {
   uint32_t r = nat_function(b, NAT_C16, code, arguments);
   if (turn.of) r = wide_turned_back(b, (scalar_code)o->op.code, x, r);
   if (!nat_function_width(NAT_WILD, code)) return r;
-  if (!scalar_loop_of(&o->op, o->n_in, types, XLAC_C128, &l) || l.work || l.wraps) return nat_give_up(o);
+  if (!complex_loop(o, XLAC_C128, &l)) return nat_give_up(o);
   uint32_t far = nat_function(b, NAT_WILD, code, arguments);
   return b->failed ? 0 : wide_unless_far(o, (uintptr_t)l.fn, nat_split(b, r), far);
 }

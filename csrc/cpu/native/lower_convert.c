@@ -150,6 +150,21 @@ uint32_t nat_few_bits(nat_body *b, uint32_t x, nat_type t) {
   return t.kind == NAT_UNSIGNED ? x : nat_op2(b, NAT_ISUB, 1, nat_op2(b, NAT_XOR, 1, x, sign), sign);
 }
 
+uint32_t nat_uncut(const nat_body *b, uint32_t x, nat_type t) {
+  if (b->failed) return 0;
+  const nat_value *v = &b->values[x];
+  uint8_t minus = b->target->ops[NAT_ISUB][0], and = b->target->ops[NAT_AND][0], xor = b->target->ops[NAT_XOR][0];
+  if (t.kind == NAT_SIGNED) {
+    if (v->kind != NAT_OP || v->op != minus || b->values[v->in[0]].op != xor) return x;
+    const nat_value *turned = &b->values[v->in[0]];
+    if (turned->kind != NAT_OP || turned->in[1] != v->in[1]) return x;
+    v = &b->values[turned->in[0]];
+  }
+  uint64_t all = (UINT64_C(1) << t.bits) - 1;
+  bool cut = v->kind == NAT_OP && v->op == and && b->values[v->in[1]].kind == NAT_CONSTANT;
+  return cut && b->values[v->in[1]].bits == all ? v->in[0] : x;
+}
+
 bool nat_few_bits_fit(const nat_operands *o) {
   static const uint8_t fit[] = {SCALAR_ADD,   SCALAR_SUBTRACT, SCALAR_MULTIPLY, SCALAR_AND,
                                 SCALAR_OR,    SCALAR_XOR,      SCALAR_NOT,      SCALAR_NEGATE,

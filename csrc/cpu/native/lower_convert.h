@@ -35,6 +35,8 @@ uint32_t nat_clean_code(nat_body *b, uint32_t code, nat_type t);
 uint32_t nat_code_op(const nat_operands *o);
 /* The low bits of an integer of few, with its sign; any other as it is. */
 uint32_t nat_few_bits(nat_body *b, uint32_t x, nat_type t);
+/* What x was before it was cut to t's few bits. */
+uint32_t nat_uncut(const nat_body *b, uint32_t x, nat_type t);
 /* Whether what is done with bytes, and cut, is right for integers of fewer bits. */
 bool nat_few_bits_fit(const nat_operands *o);
 

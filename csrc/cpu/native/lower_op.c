@@ -600,6 +600,13 @@ static uint32_t nat_plain_op(const nat_operands *o) {
   return o->type.kind == NAT_SIGNED ? nat_signed_op(o) : nat_int_op(o);
 }
 
+/* Whether the low bits of the result are those of the operands' low bits, of integers of few. */
+static bool nat_looks_at_low_bits(const nat_operands *o) {
+  static const uint8_t such[] = {SCALAR_ADD, SCALAR_SUBTRACT, SCALAR_MULTIPLY, SCALAR_NEGATE,
+                                 SCALAR_AND, SCALAR_OR,       SCALAR_XOR,      SCALAR_NOT};
+  return o->type.bits && memchr(such, o->op.code, sizeof such);
+}
+
 /* Floats that lanes have the codes of are f32 in between. Integers of few bits are cut to them. */
 uint32_t nat_any_op(const nat_operands *o) {
   static const nat_type wide = {NAT_FLOAT, 4, 4, 0, 0};
@@ -620,6 +627,7 @@ uint32_t nat_any_op(const nat_operands *o) {
     return nat_encode(o->b, r, o->result);
   }
   if (!p.type.bits && !p.result.bits) return nat_plain_op(&p);
+  for (uint32_t j = 0; nat_looks_at_low_bits(&p) && j < p.n_in; j++) p.in[j] = nat_uncut(o->b, p.in[j], p.type);
   return nat_few_bits_fit(&p) ? nat_few_bits(o->b, nat_plain_op(&p), p.result) : nat_give_up(o);
 }
 
