@@ -53,18 +53,39 @@ static void cu_executable_make_scratch(cuda_executable *exe, const plan_program 
   if (bytes > exe->scratch_bytes) exe->scratch_bytes = bytes;
 }
 
+static bool cu_executable_sums(const plan_program *p, const plan_tile *t) {
+  bool sums = false;
+  for (uint32_t i = t->first; i < t->first + t->n && !sums; i++) sums = p->steps[i].kernel->reduction != NULL;
+  return sums;
+}
+
+/* How many steps from i on, which is in the tile, are one kernel of rows: all that are left, or as many as have a form
+ * together where those behind them have rows of another length. 0: none. */
+static uint32_t cu_executable_print_rows(cuda_executable *exe, const plan_program *p, const plan_tile *t, uint32_t i) {
+  plan_tile own = *t;
+  assert(i >= t->first && i < t->first + t->n);
+  own.first = i;
+  for (own.n -= i - t->first; own.n >= 2; own.n--)
+    if ((own.n == t->n || cu_executable_sums(p, &own)) && cuda_rows_print(exe, p, &own, exe->codes[p->number].kernels))
+      return own.n;
+  return 0;
+}
+
 /* Prints what p's steps need, and lays out its constants behind `bytes`. */
 static int cu_executable_make_program(cuda_executable *exe, const plan_program *p, uint64_t *bytes, xlac_error *err) {
   cuda_code *code = &exe->codes[p->number];
+  const plan_tile *t = NULL; /* the last one that began */
   assert(!p->interpreted && !code->made);
   code->kernels = base_arena_zalloc(&exe->arena, (p->n_steps + (size_t)1) * sizeof *code->kernels);
   code->constants = base_arena_zalloc(&exe->arena, (p->n_buffers + (size_t)1) * sizeof *code->constants);
   code->trips = base_arena_zalloc(&exe->arena, (p->n_steps + (size_t)1) * sizeof *code->trips);
   if (!code->kernels || !code->constants || !code->trips) return base_oom(err, "an executable");
   for (uint32_t i = 0; i < p->n_steps; i++) {
-    const plan_tile *t = exe->checks ? NULL : plan_tile_at(p, i);
-    if (t && cuda_rows_print(exe, p, t, code->kernels)) {
-      i += t->n - 1;
+    const plan_tile *begins = exe->checks ? NULL : plan_tile_at(p, i);
+    if (begins) t = begins;
+    const uint32_t rows = t && i < t->first + t->n ? cu_executable_print_rows(exe, p, t, i) : 0;
+    if (rows) {
+      i += rows - 1;
       continue;
     }
     TRY(cu_executable_print_step(exe, &p->steps[i], &code->kernels[i], err));

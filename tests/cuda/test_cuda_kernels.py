@@ -221,10 +221,25 @@ def test_threads_without_a_row_do_not_read_one_that_is_written_in_place():
     assert "const bool there = own < 301" in near(program, 301, 33, "f32")
 
 
-def test_rows_that_are_read_in_another_order_are_several_kernels():
-    """A thread needs what others have."""
+def test_rows_that_are_read_in_another_order_are_a_kernel_of_their_own():
+    """A thread needs what others have; the steps behind it are one kernel."""
     said = near(SOFTMAX.format(rows=70, n=300, t="f32").replace(" convert(p)", " reverse(p), dimensions={1}"), 70, 300, "f32")
-    assert said.count("__global__") > 1 and "in registers" not in said
+    assert said.count("__global__") == 2 and said.count("with the step above") == 3 and "k0, a thread for" in said
+
+
+def test_steps_beside_others_that_have_rows_of_another_length_are_one_kernel_all_the_same():
+    """What goes by those rows in the plan, too, but has no form together with them, is a kernel of its own."""
+    program = SOFTMAX.format(rows=40, n=512, t="f32").replace(" x = ", " y = f32[480] parameter(2)\n x = ")
+    for other in (" v = f32[480] negate(y)\n", " i = f32[480] add(y, y)\n j = f32[480] reverse(i), dimensions={0}\n v = f32[480] negate(j)\n"):
+        both = program.replace(" o = ", other + " o = ").replace("ROOT r = (f32[40,512], f32[40]) tuple(o, s)", "ROOT r = (f32[40,512], f32[40], f32[480]) tuple(o, s, v)")
+        said = near(both, 40, 512, "f32")
+        assert "threads for each row of several steps, in registers" in said and "with the step above" in said and said.count("__global__") == 2
+
+
+def test_sums_along_single_elements_between_sums_of_rows_are_part_of_their_kernel():
+    """As gradients of normalisations with keepdims have them."""
+    program = SOFTMAX.format(rows=40, n=512, t="f32").replace(" rs = f32[40] rsqrt(s)\n", " su = f32[40,1] reshape(s)\n sv = f32[40] reduce(su, z), dimensions={1}, to_apply=sum\n rs = f32[40] rsqrt(sv)\n")
+    assert near(program, 40, 512, "f32").count("__global__") == 1
 
 
 def test_large_arrays_have_two_accesses_of_a_thread_on_their_way():
