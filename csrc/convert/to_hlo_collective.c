@@ -61,8 +61,49 @@ static int all_to_all_tuple(to_hlo_op *x, uint32_t k, ir_op **out) {
   return *out && ir_set_ints(*out, IR_ATTR_DIMENSIONS, 1, &concat) ? 0 : to_hlo_no_memory(x->t);
 }
 
+/* The parts that came lie one after another along the split dimension: they become a dimension, [count, the rest], that
+ * goes before the concatenated one, with which it is merged. */
+static int all_to_all_join(to_hlo_op *x, ir_op *made, uint32_t split, uint32_t concat, int64_t count, ir_op **out) {
+  const ir_type *t = made->type;
+  int64_t apart[IR_MAX_RANK], dims[IR_MAX_RANK], order[IR_MAX_RANK];
+  assert(t->rank < IR_MAX_RANK && split != concat);
+  uint32_t rank = t->rank + 1, from = 0;
+  for (uint32_t d = 0; d < rank; d++) apart[d] = t->dims[d <= split ? d : d - 1];
+  apart[split] = count;
+  apart[split + 1] /= count;
+  for (uint32_t d = 0; d < rank; d++) {
+    if (from == split) from++;
+    order[d] = d == concat ? split : from++;
+    dims[d] = apart[order[d]];
+  }
+  const ir_type *cut = ir_tensor_default(x->t->to, (base_dtype)t->dtype, rank, apart, x->t->err);
+  const ir_type *moved = ir_tensor_default(x->t->to, (base_dtype)t->dtype, rank, dims, x->t->err);
+  ir_op *v = cut && moved ? to_hlo_emit(x, IR_OP_RESHAPE, cut, 1, &made, 0) : NULL;
+  if (v) v = to_hlo_emit(x, IR_OP_TRANSPOSE, moved, 1, &v, 0);
+  if (!v || !ir_set_ints(v, IR_ATTR_DIMENSIONS, rank, order)) return to_hlo_no_memory(x->t);
+  *out = to_hlo_emit(x, IR_OP_RESHAPE, to_hlo_type(x->t, x->op->type), 1, &v, 0);
+  return *out ? 0 : to_hlo_no_memory(x->t);
+}
+
+/* What runs is one exchange of an array, which no part is copied for before it.
+ *   %x = f32[4,3]    %e = f32[4,3] all-to-all(%x), dimensions={0}
+ *   f32[2,2,3] reshape(%e)    f32[2,2,3] transpose, dimensions={1,0,2}    f32[2,6] reshape */
+static int all_to_all_array(to_hlo_op *x, ir_op **out) {
+  int64_t split = ir_m_get_int(x->op, "split_dimension", 0), count = ir_m_get_int(x->op, "split_count", 1);
+  int64_t concat = ir_m_get_int(x->op, "concat_dimension", 0);
+  ir_op *made = to_hlo_emit(x, IR_OP_ALL_TO_ALL, x->operands[0]->type, 1, x->operands, 0);
+  if (!made) return to_hlo_no_memory(x->t);
+  TRY(to_hlo_attrs(x, made));
+  if (!ir_set_ints(made, IR_ATTR_DIMENSIONS, 1, &split)) return to_hlo_no_memory(x->t);
+  *out = made;
+  return split == concat ? 0 : all_to_all_join(x, made, (uint32_t)split, (uint32_t)concat, count, out);
+}
+
 /* Each operand on its own: HLO's op of several operands means something else. */
 int to_hlo_all_to_all(to_hlo_op *x) {
+  const ir_type *t = x->operands[0]->type;
+  bool plain = ir_is_tensor(t) && !t->has_dynamic && !t->quant && t->rank < IR_MAX_RANK;
+  if (x->t->options.executable && x->op->n_operands == 1 && plain) return all_to_all_array(x, &x->results[0]);
   for (uint32_t k = 0; k < x->op->n_operands; k++) TRY(all_to_all_tuple(x, k, &x->results[k]));
   return 0;
 }
