@@ -133,6 +133,17 @@ def test_integers_between_two_narrow_floats_have_the_bits_of_the_reference(t):
         check("convert", t, to, [x])
 
 
+@pytest.mark.parametrize("t", ["u64", "s64", "u32", "s32", "u16", "s16"])
+def test_powers_of_integers_have_the_bits_of_the_reference(t):
+    """Exponents of all lengths, of odd and even numbers: they are parted in low bits and the others."""
+    rng, kind = np.random.default_rng(11), ew.DTYPES[t]
+    low, high = ew.int_range(t)
+    x, y = (rng.integers(low, high, 40000, endpoint=True, dtype=kind) >> rng.integers(0, ew.bits_of(t), 40000).astype(kind) for _ in range(2))
+    y[:200] = np.arange(200)
+    x[200:400] = 0
+    check("power", t, t, [x, y])
+
+
 # --- complex numbers ---
 
 COMPLEX = {"c64": (np.complex64, "f32", [1e-40, 3e38, 1e20]), "c128": (np.complex128, "f64", [1e-310, 1e-200, 1e-90, 1.5e308, 1e150, 1e75])}

@@ -55,7 +55,7 @@ static const uint32_t nat_tables[][16] = {
 
 #define NAT_TABLE(...)
 #define STEP(op, width, number, a, b, c) {NAT_STEP_##op, width == 8, {a, b}, (number) + (c)},
-#define FUNCTION(type, code, widest, first, n, ...) __VA_ARGS__
+#define FUNCTION(type, code, place, widest, first, n, ...) __VA_ARGS__
 static const nat_step nat_steps[] = {
 #include "functions.def"
 };
@@ -68,13 +68,25 @@ typedef struct nat_function_row {
   uint8_t n, widest;
 } nat_function_row;
 
-static const nat_function_row nat_functions[NAT_FUNCTION_TYPES][SCALAR_CODES] = {
-#define FUNCTION(type, code, widest, first, n, ...) [NAT_##type][SCALAR_##code] = {first, n, widest},
+static const nat_function_row nat_functions[] = {
+    {0, 0, 0}, /* where there is none */
+#define FUNCTION(type, code, place, widest, first, n, ...) {first, n, widest},
+#include "functions.def"
+#undef FUNCTION
+};
+
+static const uint8_t nat_function_places[NAT_FUNCTION_TYPES][SCALAR_CODES] = {
+#define FUNCTION(type, code, place, widest, first, n, ...) [NAT_##type][SCALAR_##code] = place,
 #include "functions.def"
 #undef FUNCTION
 #undef NAT_TABLE
 #undef NAT_NUMBER
 };
+_Static_assert(sizeof nat_functions / sizeof *nat_functions <= 256, "places are bytes");
+
+static const nat_function_row *nat_function_of(nat_function_type t, scalar_code opcode) {
+  return &nat_functions[nat_function_places[t][opcode]];
+}
 
 const uint32_t *nat_table_half(uint64_t half) {
   assert(half < 2 * sizeof nat_tables / sizeof *nat_tables);
@@ -91,7 +103,7 @@ static uint32_t nat_pick(nat_body *b, uint32_t table, uint32_t place) {
 }
 
 uint32_t nat_function_width(nat_function_type t, scalar_code opcode) {
-  return nat_functions[t][opcode].widest;
+  return nat_function_of(t, opcode)->widest;
 }
 
 /* in[1]: where the cosines go. libm's own, as complex functions have them. */
@@ -171,7 +183,7 @@ static uint32_t nat_function_step(nat_body *b, const nat_step *s, const uint32_t
 }
 
 uint32_t nat_function(nat_body *b, nat_function_type t, scalar_code opcode, const uint32_t *arguments) {
-  const nat_function_row *f = &nat_functions[t][opcode];
+  const nat_function_row *f = nat_function_of(t, opcode);
   uint32_t values[256];
   assert(f->n > 0 && f->first + f->n <= (int)(sizeof nat_steps / sizeof *nat_steps));
   for (uint32_t i = 0; i < f->n; i++) {

@@ -659,7 +659,7 @@ def programs(text):
 def written(found):
     lines = ["/* Written by functions.py: elementwise functions of floats as operations on lanes. STEP(op, bytes of a lane, number, operands); a",
              " * CONSTANT's operands are the low and the high byte of its place among the NAT_NUMBERs; the last step of a FUNCTION is its result; its",
-             " * numbers are the widest lane's bytes, its first step's place among all, and how many there are. A",
+             " * numbers are its place among all, the widest lane's bytes, its first step's place among all, and how many there are. A",
              " * function is of a type and an opcode; NEAR ones are of f32 below 2^27, C8 and C16 ones of the parts of c64 and c128, WILD says where",
              " * such a one is not right. A TABLE's number is its place among the NAT_TABLEs. */"]
     numbers = sorted({step[4] for steps in found.values() for step in steps if step[0] == "CONSTANT"})
@@ -673,8 +673,8 @@ def written(found):
     tables = sorted({step[4] for steps in found.values() for step in steps if step[0] == "TABLE"})
     lines += [f"NAT_TABLE({', '.join(hex(v) for v in table)})" for table in tables]
     first = 0
-    for (t, code), steps in found.items():
-        lines.append(f"FUNCTION({t.upper()}, {code}, {max(s[1] for s in steps)}, {first}, {len(steps)},")
+    for place, ((t, code), steps) in enumerate(found.items(), 1):
+        lines.append(f"FUNCTION({t.upper()}, {code}, {place}, {max(s[1] for s in steps)}, {first}, {len(steps)},")
         first += len(steps)
         line = " "
         for op, width, inputs, imm, bits in steps:

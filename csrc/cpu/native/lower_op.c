@@ -362,19 +362,51 @@ static uint32_t nat_bit(nat_body *b, uint32_t w, uint32_t y, unsigned bit) {
   return nat_compare_ints(b, w, true, SCALAR_NE, alone, nat_constant(b, w, 0));
 }
 
-/* x to the power y modulo 2 to the power of `bits`, y unsigned: products of x's squares, by y's bits. */
-static uint32_t nat_unsigned_power(nat_body *b, uint32_t w, uint32_t x, uint32_t y, unsigned bits) {
+/* *x to the power of y's low `bits`, products of *x's squares; *x becomes the last square. */
+static uint32_t nat_low_power(nat_body *b, uint32_t w, uint32_t *x, uint32_t y, unsigned bits) {
   uint32_t r = nat_constant(b, w, 1), one = r;
   if (b->failed) return 0;
   bool known = b->values[y].kind == NAT_CONSTANT;
   uint64_t which = known ? b->values[y].bits : UINT64_MAX;
   for (unsigned i = 0; i < bits && which >> i; i++) {
-    if (i) x = nat_product(b, w, x, x);
+    if (i) *x = nat_product(b, w, *x, *x);
     if (!(which >> i & 1) || b->failed) continue;
-    uint32_t more = r == one ? x : nat_product(b, w, r, x);
+    uint32_t more = r == one ? *x : nat_product(b, w, r, *x);
     r = known ? more : nat_select(b, nat_bit(b, w, y, i), more, r);
   }
   return r;
+}
+
+/* (1 + t)^y, t a multiple of 2^6 and lanes of 2 bytes, of 2^7 and 4, or of 2^8 and 8: 1 + y t (1 + (y - 1) t/2 (1 + (y
+ * - 2) t/3
+ * ...)), of which the factor by the next t is a multiple of all that lanes hold. An odd number is divided by through
+ * its inverse; what dividing by 2 and by 4 takes from above is a multiple of it again by the outermost t. */
+static uint32_t nat_power_near_one(nat_body *b, uint32_t w, uint32_t t, uint32_t y) {
+  static const uint64_t inverses[] = {
+      [1] = 1, [3] = 0xAAAAAAAAAAAAAAAB, [5] = 0xCCCCCCCCCCCCCCCD, [7] = 0x6DB6DB6DB6DB6DB7};
+  uint32_t one = nat_constant(b, w, 1), r = one;
+  for (unsigned k = w == 8 ? 7 : w; k > 0 && !b->failed; k--) {
+    unsigned twos = (unsigned)__builtin_ctz(k);
+    uint32_t part = nat_product(b, w, t, nat_constant(b, w, inverses[k >> twos]));
+    if (twos) part = nat_shift(b, NAT_SHR, w, part, twos);
+    uint32_t times = k > 1 ? nat_op2(b, NAT_ISUB, w, y, nat_constant(b, w, k - 1)) : y;
+    r = nat_op2(b, NAT_IADD, w, nat_product(b, w, r == one ? part : nat_product(b, w, r, part), times), one);
+  }
+  return r;
+}
+
+/* x to the power y modulo 2 to the power of `bits`, y unsigned. Of an odd x, the square of squares that its low bits
+ * end with is next to 1; of an even one it is 0. */
+static uint32_t nat_unsigned_power(nat_body *b, uint32_t w, uint32_t x, uint32_t y, unsigned bits) {
+  unsigned low = w == 8 ? 6 : w == 4 ? 5 : 4;
+  uint32_t last = x, one = nat_constant(b, w, 1), zero = nat_constant(b, w, 0);
+  if (b->failed) return 0;
+  if (bits != 8 * w || b->values[y].kind == NAT_CONSTANT) return nat_low_power(b, w, &last, y, bits);
+  uint32_t r = nat_low_power(b, w, &last, y, low), high = nat_shift(b, NAT_SHR, w, y, low);
+  uint32_t t = nat_op2(b, NAT_ISUB, w, nat_product(b, w, last, last), one);
+  r = nat_product(b, w, r, nat_power_near_one(b, w, t, high));
+  uint32_t some = nat_mask_op(b, NAT_OR, nat_bit(b, w, x, 0), nat_compare_ints(b, w, true, SCALAR_EQ, high, zero));
+  return nat_keep(b, some, r);
 }
 
 /* The power of a y below 0 is 1 / x^-y towards zero: of 1 and -1 what y as an unsigned number gives, else 0. */
