@@ -52,6 +52,8 @@ LEVELS = {
     **dict.fromkeys([f"cpu/native/{part}" for part in
                      ("body", "emit", "loop", "lower", "masks", "saved", "store", "x86")], PLAIN),  # a compiler
     "cpu/threaded/list.c": PLAIN,  # what it writes is run by others
+    # Of a compilation, or a step's choice of what to do, not its loops.
+    **dict.fromkeys([f"cpu/{part}" for part in ("collective", "conv/conv.c", "eval", "executable", "profile", "turns")], PLAIN),
     "cpu/loop/": SMALL,
     **dict.fromkeys(("cpu/linalg/lapack", "cpu/linalg/factor"), SMALL),  # calls of a library
     "cpu/linalg/small": PLAIN,
