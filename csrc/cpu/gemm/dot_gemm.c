@@ -398,13 +398,35 @@ typedef struct gemm_task {
   int64_t at[GEMM_ROWS], to[GEMM_ROWS], places[GEMM_BLOCK_BYTES / 4];
 } gemm_task;
 
-/* All sums of a task to C. Where its columns are neighbours, which is the rule, a row is one conversion. */
-static void gemm_store(const gemm_run *r, const gemm_task *t, const char *sums) {
+/* to = row - excess: the sums of a row of A that is 128 everywhere are what all other sums are too large by. */
+static void gemm_shift_back(int64_t n, const char *row, const char *excess, char *to) {
+  typedef uint32_t some __attribute__((vector_size(16), aligned(4), may_alias));
+  enum { BYTES = sizeof(some) };
+  int64_t at = 0, bytes = n * (int64_t)sizeof(uint32_t);
+  for (; at + BYTES <= bytes; at += BYTES)
+    *(some *)(void *)(to + at) = *(const some *)(const void *)(row + at) - *(const some *)(const void *)(excess + at);
+  for (uint32_t x, y; at < bytes; at += (int64_t)sizeof x) {
+    memcpy(&x, row + at, sizeof x);
+    memcpy(&y, excess + at, sizeof y);
+    x -= y;
+    memcpy(to + at, &x, sizeof x);
+  }
+}
+
+/* All sums of a task to C. Where its columns are neighbours, which is the rule, a row is one conversion, or is shifted
+ * back on its way. */
+static void gemm_store(const gemm_run *r, const gemm_task *t, char *sums) {
   const cpu_gemm *g = r->g;
   int64_t bytes = (int64_t)base_dtype_bytes((base_dtype)g->c_type), c = gemm_batch_at(g, 'c', t->batch), runs = 0;
   for (int64_t j = 0; j < t->columns; runs++) j += gemm_run_of(t->places + j, t->columns - j);
-  for (int64_t i = 0; i < t->rows; i++)
-    gemm_store_row(g, sums + i * GEMM_ROW_BYTES, r->c + (c + t->to[i]) * bytes, t->places, t->columns, runs);
+  const char *excess = sums + t->rows * GEMM_ROW_BYTES;
+  bool straight = g->shifted && runs == 1 && (g->c_type == XLAC_S32 || g->c_type == XLAC_U32);
+  assert(!g->shifted || g->sum == XLAC_S32);
+  for (int64_t i = 0; i < t->rows; i++) {
+    char *row = sums + i * GEMM_ROW_BYTES, *to = r->c + (c + t->to[i]) * bytes;
+    if (g->shifted) gemm_shift_back(t->columns, row, excess, straight ? to + t->places[0] * bytes : row);
+    if (!straight) gemm_store_row(g, row, to, t->places, t->columns, runs);
+  }
 }
 
 /* One block of k: all tiles of the task, panel by panel, so that a panel's part stays in the first-level cache
@@ -452,15 +474,6 @@ static void gemm_pack_rows(void *ctx, size_t begin, size_t end) {
   }
 }
 
-/* The sums of a row of A that is 128 everywhere are what all other sums are too large by. */
-static void gemm_shift_back(const gemm_task *t, char *sums) {
-  const uint32_t *restrict excess = (const uint32_t *)(const void *)(sums + t->rows * GEMM_ROW_BYTES);
-  for (int64_t i = 0; i < t->rows; i++) {
-    uint32_t *restrict row = (uint32_t *)(void *)(sums + i * GEMM_ROW_BYTES);
-    for (int64_t j = 0; j < t->columns; j++) row[j] -= excess[j];
-  }
-}
-
 /* One task. a, sums: GEMM_ROWS rows of GEMM_ROW_BYTES each. */
 static void gemm_do(const gemm_run *r, const gemm_task *t, char *a, char *sums) {
   const cpu_gemm *g = r->g;
@@ -475,7 +488,6 @@ static void gemm_do(const gemm_run *r, const gemm_task *t, char *a, char *sums) 
     gemm_tiles(r, t, p, count, r->rows ? gemm_rows_of(r, t->batch, t->row / g->rows, p / g->k_block) : a, sums);
     p += count;
   } while (p < g->k.count && !rt_pool_stopping(r->pool));
-  if (g->shifted) gemm_shift_back(t, sums);
   gemm_store(r, t, sums);
 }
 
