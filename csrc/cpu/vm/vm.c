@@ -375,8 +375,8 @@ int cpu_vm_make(const kernel *k, bool fast, base_arena *arena, cpu_vm **out, xla
   if (!ok) return base_oom(err, "a kernel");
   assert(vm->n_visits <= k->n_values);
   vm_choose_lanes(vm);
-  if (k->reduction) vm->cut = vm_reduce_cut(vm);
   vm->plain = vm_reduce_is_plain(vm);
+  if (k->reduction) vm->cut = vm_reduce_cut(vm);
   vm_choose_ahead(vm);
   *out = vm;
   return 0;

@@ -6,6 +6,8 @@
 #include "vm_fold.h"
 
 #if defined(__x86_64__)
+#include <immintrin.h>
+
 #include "../../base/isa/isa_avx512_begin.h"
 
 #define LOOSE(name) vm_loose_avx512_##name
@@ -17,7 +19,8 @@
 #include "vm_fast_loops_int.h"
 
 /* Which lanes of two vectors a step of FOLD_TOGETHER takes: halves of each, fourths, and of 16 bytes each pairs, then
- * single ones. */
+ * single ones. FOLD_SOME: n numbers, and -0 after them. */
+#define FOLD_SOME(n, from) _mm512_mask_loadu_ps(_mm512_set1_ps(-0.0f), (__mmask16)((1u << (n)) - 1), from)
 #define T float
 #define S int32_t
 #define INF 0x7F800000
@@ -41,7 +44,9 @@
 #undef FOLD_PAIR_HIGH
 #undef FOLD_SINGLE_LOW
 #undef FOLD_SINGLE_HIGH
+#undef FOLD_SOME
 
+#define FOLD_SOME(n, from) _mm512_mask_loadu_pd(_mm512_set1_pd(-0.0), (__mmask8)((1u << (n)) - 1), from)
 #define T double
 #define S int64_t
 #define INF 0x7FF0000000000000

@@ -113,13 +113,7 @@ __attribute__((noinline)) static void FOLD(turn)(int64_t n, const T *restrict x,
     int64_t row = 0;                                                                                 \
     for (int j = 0; j < FOLD(half); j++) first[j] = init;                                            \
     for (; n >= FOLD(lanes) && row + FOLD(half) <= rows; row += FOLD(half)) {                        \
-      for (int l = 0; l < FOLD(half); l++) {                                                         \
-        T acc[FOLD(lanes)] __attribute__((aligned(64)));                                             \
-        int64_t valid = 0;                                                                           \
-        const T *from = n == FOLD(lanes) ? x + (row + l) * n : acc;                                  \
-        if (from == acc) FOLD(name)(n, x + (row + l) * n, acc, &valid);                              \
-        v[l] = both(*(const FOLD(vec) *)from, *(const FOLD(vec) *)(from + FOLD(half)));              \
-      }                                                                                              \
+      for (int l = 0; l < FOLD(half); l++) v[l] = FOLD(name##_halves)(n, x + (row + l) * n);         \
       enum { K = sizeof(T) == 4 ? 4 : 2 }; /* lanes of 16 bytes, which the last steps stay within */ \
       for (int k = 0; k < K; k++) {                                                                  \
         FOLD(vec) low = FOLD_STEP(both, v[k], v[K + k], FOLD_HALF);                                  \
@@ -141,6 +135,28 @@ __attribute__((noinline)) static void FOLD(turn)(int64_t n, const T *restrict x,
   }
 FOLD_EXTREME_OF(maximum, >, &)
 FOLD_EXTREME_OF(minimum, <, |)
+/* Halves of a row's lanes, combined: of the extremes by way of memory. */
+#define FOLD_HALVES(name)                                                                        \
+  static inline FOLD(vec) FOLD(name##_halves)(int64_t n, const T *x) {                           \
+    T acc[FOLD(lanes)] __attribute__((aligned(64)));                                             \
+    int64_t valid = 0;                                                                           \
+    const T *from = n == FOLD(lanes) ? x : acc;                                                  \
+    if (from == acc) FOLD(name)(n, x, acc, &valid);                                              \
+    return FOLD(name##_both)(*(const FOLD(vec) *)from, *(const FOLD(vec) *)(from + FOLD(half))); \
+  }
+/* What is left of a row is added with -0 beyond its end, which changes nothing. */
+static inline FOLD(vec) FOLD(add_halves)(int64_t n, const T *x) {
+  FOLD(vec) a = *(const FOLD(vec) *)x, b = *(const FOLD(vec) *)(x + FOLD(half));
+  int64_t i = FOLD(lanes);
+  assert(n >= FOLD(lanes));
+  for (; i + FOLD(lanes) <= n; i += FOLD(lanes)) {
+    a += *(const FOLD(vec) *)(x + i);
+    b += *(const FOLD(vec) *)(x + i + FOLD(half));
+  }
+  if (i < n) a += (FOLD(vec))FOLD_SOME(n - i < FOLD(half) ? n - i : FOLD(half), x + i);
+  if (i + FOLD(half) < n) b += (FOLD(vec))FOLD_SOME(n - i - FOLD(half), x + i + FOLD(half));
+  return a + b;
+}
 #endif
 
 #if FOLD_WIDTH == 64
@@ -289,6 +305,10 @@ typedef struct FOLD(extreme) {
   }
 FOLD_EXTREME(maximum, math_max, >, &)
 FOLD_EXTREME(minimum, math_min, <, |)
+#if FOLD_WIDTH == 64
+FOLD_HALVES(maximum)
+FOLD_HALVES(minimum)
+#endif
 FOLD_MANY_BY_HALVES(maximum, math_max, FOLD(maximum_both))
 FOLD_MANY_BY_HALVES(minimum, math_min, FOLD(minimum_both))
 
@@ -354,6 +374,7 @@ const vm_fold FOLD_TABLE[VM_FOLD_OPS] = {VM_FOLDS(FOLD_ENTRY)};
 #undef FOLD_MANY
 #undef FOLD_MANY_BY_HALVES
 #undef FOLD_TOGETHER
+#undef FOLD_HALVES
 #undef FOLD_EXTREME_OF
 #undef FOLD_STEP
 #undef FOLD_SHUFFLE

@@ -614,6 +614,7 @@ vm_cut vm_reduce_cut(const cpu_vm *vm) {
   c.blocks = red->inner == 1 || c.runs > 1 ? 1 : (red->inner + vm->lanes - 1) / vm->lanes;
   int64_t each = c.piece * (red->inner < vm->lanes ? red->inner : vm->lanes);
   c.grain = (1 << 16) / (each * vm->k->n_values + 1) + 1;
+  if (vm->plain && red->reduced <= vm->lanes) c.grain = (c.grain + VMR_TOGETHER - 1) / VMR_TOGETHER * VMR_TOGETHER;
   c.units = red->outer * c.pieces * c.blocks;
   return c;
 }
