@@ -5,6 +5,7 @@
 #include "dot_few.h"
 
 #include "../../base/isa/isa.h"
+#include "../square.h"
 
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -145,25 +146,50 @@ static int few_pick(const few_tiles *tiles, int64_t rows, int *taken) {
   return i;
 }
 
+/* `count` terms of `rows` rows to groups of so many numbers, term by term: from number `q` on one by one. */
+#define FEW_APART(name, T)                                                                                \
+  static void name(const T *from, int64_t row, int64_t term, int rows, int64_t q, int64_t count, T *to) { \
+    for (; q < count; q++)                                                                                \
+      for (int j = 0; j < rows; j++) to[q * rows + j] = from[j * row + q * term];                         \
+  }
+FEW_APART(few_apart_f32, float)
+FEW_APART(few_apart_f64, double)
+
+/* Fours of rows of f32 whose terms are neighbours, by squares of four terms: how many terms are done. */
+static int64_t few_turn(const float *from, int64_t row, int rows, int64_t count, float *to) {
+  typedef few_4f32 four __attribute__((aligned(4), may_alias));
+  int64_t q = 0;
+  assert(rows % 4 == 0 && count <= FEW_BLOCK);
+  for (; q + 4 <= count; q += 4)
+    for (int j = 0; j < rows; j += 4) {
+      const float *x = from + j * row + q;
+      four r0 = *(const four *)x, r1 = *(const four *)(x + row);
+      four r2 = *(const four *)(x + 2 * row), r3 = *(const four *)(x + 3 * row);
+      float *out = to + q * rows + j;
+      CPU_TURN_SQUARE(few_4f32, r0, r1, r2, r3, *(four *)out, *(four *)(out + rows), *(four *)(out + 2 * rows),
+                      *(four *)(out + 3 * rows));
+    }
+  return q;
+}
+
 /* A block of k of A, in the order in which tiles read it: rows in groups of 8, 4, 2 and 1, and in a group term by
  * term. */
 static void few_take_apart(const cpu_few *f, const char *a, int64_t p, int64_t count, char *to) {
   const plan_dot *d = &f->dot;
   assert(count > 0 && count <= FEW_BLOCK && d->m <= FEW_ROWS);
-  int64_t row = d->transpose_a ? 1 : d->lda, term = d->transpose_a ? d->lda : 1;
+  int64_t row = d->transpose_a ? 1 : d->lda, term = d->transpose_a ? d->lda : 1, size = few_size(d);
   for (int64_t i = 0; i < d->m;) {
     int rows = 0;
     (void)few_pick(&f->tiles, d->m - i, &rows);
-    int64_t first = i * row + p * term;
-    for (int64_t q = 0; q < count; q++)
-      for (int j = 0; j < rows; j++) {
-        int64_t at = first + j * row + q * term;
-        if (d->dtype == XLAC_F64)
-          ((double *)(void *)to)[q * rows + j] = ((const double *)(const void *)a)[at];
-        else
-          ((float *)(void *)to)[q * rows + j] = ((const float *)(const void *)a)[at];
-      }
-    to += count * rows * few_size(d);
+    const char *from = a + (i * row + p * term) * size;
+    int64_t q = 0;
+    if (size == 4 && term == 1 && rows % 4 == 0)
+      q = few_turn((const float *)(const void *)from, row, rows, count, (float *)(void *)to);
+    if (size == 4)
+      few_apart_f32((const float *)(const void *)from, row, term, rows, q, count, (float *)(void *)to);
+    else
+      few_apart_f64((const double *)(const void *)from, row, term, rows, q, count, (double *)(void *)to);
+    to += count * rows * size;
     i += rows;
   }
 }
