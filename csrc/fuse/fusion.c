@@ -21,7 +21,9 @@ enum {
   FUSION_MAX_EDGES = 8,                /* picks in one kernel */
   FUSION_EDGES = 1024,                 /* elements: fewer are copied faster than picked */
   FUSION_TURNING = 512,                /* elements of a transposition that is worth a step */
-  FUSION_CHANNELS = 4                  /* columns that are read, or written, as fast where they are */
+  FUSION_CHANNELS = 4,                 /* columns that are read, or written, as fast where they are */
+  FUSION_CHANNEL_BYTES = 32,           /* of rows that are joined in a kernel, whatever it computes ... */
+  FUSION_ODD = 9                       /* ... and whose elements are less than so many times a power of 2 */
 };
 
 /* Kernels have fixed extents, and no quantised elements. */
@@ -228,6 +230,36 @@ static bool fusion_hides_edges(const fusion_plan *f, const ir_op *user) {
   return f->of[user->id].splits_dim || fusion_splits(user) || fusion_is_turning(user);
 }
 
+/* Whether machine code goes through rows of so many elements by cycles of a few vectors. */
+static bool fusion_has_cycles(int64_t row) {
+  return row > 1 && row >> __builtin_ctzll((uint64_t)row) < FUSION_ODD;
+}
+
+/* Whether lanes of the operand lie near each other: else it is better cut out before. */
+static bool fusion_is_near(const ir_op *op) {
+  const ir_type *from = op->type;
+  while (op->opcode == IR_OP_RESHAPE) op = ir_operand(op, 0);
+  if (op->opcode == IR_OP_SLICE) from = ir_operand_type(op, 0);
+  int64_t row = (int64_t)base_dtype_bytes((base_dtype)from->dtype) * (from->rank ? from->dims[from->rank - 1] : 1);
+  return row <= FUSION_CHANNEL_BYTES && op->opcode != IR_OP_TRANSPOSE;
+}
+
+/* Whether op joins rows of few bytes, or pads them: pixels that get another channel, or change their order. Machine
+ * code puts whole vectors of them together, where a routine would copy some bytes at a time. */
+static bool fusion_joins_channels(const fusion_plan *f, const ir_op *op) {
+  const ir_type *t = op->type;
+  const ir_attr *padding = ir_attr_find(op, IR_ATTR_PADDING);
+  uint32_t along = t->rank - 1;
+  if (!f->model.facts.native || !fusion_has_edges(op) || t->count < FUSION_EDGES) return false;
+  for (uint32_t d = 0; padding && d < along; d++)
+    if (padding->v.padding->v[d].low || padding->v.padding->v[d].high) return false;
+  if (!padding && ir_get_ints(op, IR_ATTR_DIMENSIONS)->v[0] != along) return false;
+  for (uint32_t i = 0; i < op->n_operands; i++)
+    if (!fusion_is_near(ir_operand(op, i))) return false;
+  int64_t bytes = (int64_t)base_dtype_bytes((base_dtype)t->dtype) * t->dims[along];
+  return bytes <= FUSION_CHANNEL_BYTES && fusion_has_cycles(t->dims[along]);
+}
+
 /* Why an op with edges is in no kernel, that of `root` if there is one. */
 static const char *fusion_edges_object(const fusion_plan *f, const ir_op *op, const ir_op *root) {
   if (root && fusion_edges_of(op) == 0) return NULL;
@@ -281,7 +313,8 @@ static bool fusion_stays_soft(fusion_plan *f, ir_op *op, const char **why, ir_op
                           : op->opcode == IR_OP_REDUCE_WINDOW ? fusion_scan_objects(f, op, kernel, &scan)
                                                               : NULL;
   bool can_end = fusion_has_edges(op) || scan || turns;
-  bool ends = op->opcode == IR_OP_GATHER ? fusion_gather_has_work(op) : can_end && fusion_brings_work(op);
+  bool ends = op->opcode == IR_OP_GATHER ? fusion_gather_has_work(op)
+                                         : can_end && (fusion_brings_work(op) || fusion_joins_channels(f, op));
   if (!objection && (!*why || ends)) {
     if (scan) f->of[kernel ? kernel->id : op->id].scans = scan;
     return false;

@@ -828,7 +828,7 @@ def between_pages(a):
 
 
 @pytest.mark.parametrize("t", [*FLOATS, "s8", "u16", "s32", "u64", "pred", "c64"])
-@pytest.mark.parametrize("row", [(2,), (3,), (4,), (6,), (8,), (12,), (2, 2), (4, 3), (16, 2)])
+@pytest.mark.parametrize("row", [(2,), (3,), (4,), (5,), (6,), (7,), (8,), (12,), (2, 2), (4, 3), (16, 2)])
 def test_cycles_of_short_rows_read_nothing_beside_arrays(t, row, level):
     """Rows backwards, broadcasts of either dimension (AVX2 has no cycles of the inner one), parts of longer rows, columns of a table, parts that
     only some lanes have, iotas; with an outer dimension and without, ending within a cycle."""

@@ -266,3 +266,40 @@ def test_columns_stacked_along_short_rows(t, last):
             names = rest
         lines += [f"b = {t}[{listed}] broadcast(k), dimensions={{0}}", f"ROOT r = {t}[{listed}] subtract({names[0]}, b)"]
         check("HloModule m\nENTRY e {\n  " + "\n  ".join(lines) + "\n}", x, k, eval_ok=True)
+
+
+CHANNELS = [(3, 1), (1, 3), (1, 1), (2, 3), (3, 4), (1, 1, 1), (1, 2, 1), (1, 1, 1, 1), (2, 2, 2), (5, 1), (4, 4)]
+
+
+@pytest.mark.parametrize("t", [*TYPES, "f64", "u16"])
+@pytest.mark.parametrize("parts", CHANNELS)
+def test_channels_are_joined(t, parts, monkeypatch):
+    """Pixels of few channels: joined, cut out of others in another order, and one that is the same everywhere; whatever the instructions."""
+    rng = np.random.default_rng(sum(parts))
+    all_ = sum(parts)
+    for isa in ("portable", "avx2", "avx512"):
+        monkeypatch.setenv("XLAC_MAX_ISA", isa)
+        for n in (600, 4099):
+            arrays = [numbers(rng, t, (n, p)) for p in parts]
+            made = "".join(f"  p{i} = {t}[{n},{p}] parameter({i})\n" for i, p in enumerate(parts))
+            names = ", ".join(f"p{i}" for i in range(len(parts)))
+            check(f"HloModule m\nENTRY e {{\n{made}  ROOT r = {t}[{n},{all_}] concatenate({names}), dimensions={{1}}\n}}", *arrays)
+            x = numbers(rng, t, (n, all_))
+            ends = [sum(parts[:i + 1]) for i in range(len(parts))]
+            cut = "".join(f"  p{i} = {t}[{n},{p}] slice(x), slice={{[0:{n}], [{e - p}:{e}]}}\n" for i, (p, e) in enumerate(zip(parts, ends)))
+            back = ", ".join(f"p{i}" for i in reversed(range(len(parts))))
+            check(f"HloModule m\nENTRY e {{\n  x = {t}[{n},{all_}] parameter(0)\n{cut}  ROOT r = {t}[{n},{all_}] concatenate({back}), dimensions={{1}}\n}}", x)
+            one = {"pred": "true", "c128": "(1, -2)"}.get(t, "7")
+            check(f"HloModule m\nENTRY e {{\n  x = {t}[{n},{all_}] parameter(0)\n  c = {t}[] constant({one})\n"
+                  f"  ROOT r = {t}[{n},{all_ + 3}] pad(x, c), padding=0_0x1_2\n}}", x)
+
+
+def test_channels_are_joined_without_a_pass_for_each():
+    module = """HloModule m
+ENTRY e {
+  x = u8[5000,3] parameter(0)
+  c = u8[] constant(255)
+  a = u8[5000,1] broadcast(c), dimensions={}
+  ROOT r = u8[5000,4] concatenate(x, a), dimensions={1}
+}"""
+    assert "kernel [5000,4] from 1 input" in str(xlac.compile(module).explain("kernels"))

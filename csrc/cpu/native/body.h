@@ -16,7 +16,7 @@ enum {
   NAT_MAX_VALUES = 4096,
   NAT_MAX_STREAMS = 48,
   NAT_MAX_FOLDS = 3 * KERNEL_MAX_STORES,
-  NAT_MAX_TURNS = 4, /* vectors of a trip */
+  NAT_MAX_TURNS = 8, /* vectors of a trip */
   NAT_MAX_PATTERNS = 32,
   NAT_MAX_STRIDE = 16, /* elements from one lane to the next, of loads */
   NAT_NONE = UINT32_MAX

@@ -348,6 +348,15 @@ static void emit_count_on(emit_run *e, uint32_t vectors) {
   }
 }
 
+/* Vectors `from` to `end` of the present trip. */
+static void emit_turns_of(emit_run *e, const uint8_t *needed, emit_turns turns) {
+  for (uint32_t t = turns.from; t < turns.end && !e->failed; t += e->together) {
+    uint32_t end = t + e->together < turns.end ? t + e->together : turns.end;
+    emit_plan_body(e, needed, (emit_turns){t, end});
+    emit_section(e);
+  }
+}
+
 /* While a whole trip is left. */
 static void emit_loop(emit_run *e, const uint8_t *needed) {
   x86_code *c = e->c;
@@ -361,10 +370,7 @@ static void emit_loop(emit_run *e, const uint8_t *needed) {
   uint32_t none = x86_jump_on(c, X86_IF_MORE);
   x86_align(c, 32);
   uint32_t loop = x86_target(c);
-  for (uint32_t t = 0; t < e->b->turns && !e->failed; t += e->together) {
-    emit_plan_body(e, needed, (emit_turns){t, t + e->together});
-    emit_section(e);
-  }
+  emit_turns_of(e, needed, (emit_turns){0, e->b->turns});
   emit_count_on(e, e->b->turns);
   emit_cycle_on(e);
   x86_add_number(c, X86_RCX, lanes);
@@ -486,15 +492,6 @@ static bool emit_is_short(const emit_run *e) {
     for (uint32_t j = 0; j < e->b->turns; j++)
       if (e->homes[f].reg[j] == EMIT_REGISTERS) return false;
   return e->n_short > 0;
-}
-
-/* Vectors `from` to `end` of the present trip. */
-static void emit_turns_of(emit_run *e, const uint8_t *needed, emit_turns turns) {
-  for (uint32_t t = turns.from; t < turns.end && !e->failed; t += e->together) {
-    uint32_t end = t + e->together < turns.end ? t + e->together : turns.end;
-    emit_plan_body(e, needed, (emit_turns){t, end});
-    emit_section(e);
-  }
 }
 
 /* All of a row. */

@@ -32,6 +32,14 @@ void cpu_native_name(cpu_native_store *s, const cpu_native_kernel *n, const char
 void cpu_native_store_seal(cpu_native_store *s);
 /* Whether it can run. */
 bool cpu_native_is_ready(const cpu_native_kernel *n);
+/* Whether it will have code for all iterations. */
+bool cpu_native_does_all(const cpu_native_kernel *n);
+/* Where it can not, there may be code for most iterations (cycle.c). */
+bool cpu_native_has_cycles(const cpu_native_kernel *n);
+/* Does the first of begin..end that it has code for: gives where it ends, and in *from where it began. end, where there
+ * are none. */
+int64_t cpu_native_run_cycles(const cpu_native_kernel *n, const void *const *in, void *const *out, int64_t begin,
+                              int64_t end, int64_t *from);
 /* What becomes of the values of iterations that a store combines, in its place in `sums`, of the type of sums: */
 typedef enum cpu_native_way {
   CPU_NATIVE_VALUES, /* nothing: one after the other they are there, in their own type */

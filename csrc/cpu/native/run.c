@@ -190,34 +190,39 @@ static int64_t nat_cycles_fit(const cpu_native_rows *r, int64_t from, int64_t mo
 static void nat_run_rows(const cpu_native_kernel *n, const void *const *in, void *const *out, char *const *sums,
                          int64_t begin, int64_t end);
 
-/* Iterations begin..end, all of one row of the cycles' kernel. */
-static void nat_run_cycles(const cpu_native_kernel *n, const void *const *in, void *const *out, int64_t begin,
-                           int64_t end) {
+/* The whole cycles of begin..end, which is within one row of their kernel; as cpu_native_run_cycles. */
+static int64_t nat_run_cycles(const cpu_native_kernel *n, const void *const *in, void *const *out, int64_t begin,
+                              int64_t end, int64_t *begun) {
   cpu_native_rows r;
   int64_t trip = n->cycle->trip, from = nat_rows_begin(&r, n->cycle, in, out, NULL, begin);
-  int64_t first = (from + trip - 1) / trip * trip, cycles = (from + end - begin - first) / trip;
-  if (from + end - begin > first) cycles = nat_cycles_fit(&r, first, cycles);
-  if (cycles <= 0 || from + end - begin <= first) {
-    nat_run_rows(n, in, out, NULL, begin, end);
-    return;
-  }
-  int64_t at = begin + first - from, behind = at + cycles * trip;
-  assert(at >= begin && behind <= end);
-  if (begin < at) nat_run_rows(n, in, out, NULL, begin, at);
+  int64_t first = (from + trip - 1) / trip * trip, left = from + end - begin - first;
+  int64_t cycles = left > 0 ? nat_cycles_fit(&r, first, left / trip) : 0;
+  *begun = end;
+  if (cycles <= 0) return end;
+  *begun = begin + first - from;
   nat_row_run(&r, first, cycles * trip);
-  if (behind < end) nat_run_rows(n, in, out, NULL, behind, end);
+  assert(*begun + cycles * trip <= end);
+  return *begun + cycles * trip;
+}
+
+int64_t cpu_native_run_cycles(const cpu_native_kernel *n, const void *const *in, void *const *out, int64_t begin,
+                              int64_t end, int64_t *from) {
+  int64_t row = n->cycle->k->extents[n->cycle->k->rank - 1], done = begin;
+  *from = end;
+  for (int64_t at = begin, m = 0; at < end; at += m) {
+    m = row - at % row < end - at ? row - at % row : end - at;
+    done = nat_run_cycles(n, in, out, at, at + m, from);
+    if (*from < done) return done;
+  }
+  *from = end;
+  return end;
 }
 
 void cpu_native_run(const cpu_native_kernel *n, const void *const *in, void *const *out, char *const *sums,
                     int64_t begin, int64_t end) {
-  if (!n->cycle) {
-    nat_run_rows(n, in, out, sums, begin, end);
-    return;
-  }
-  int64_t row = n->cycle->k->extents[n->cycle->k->rank - 1];
-  for (int64_t at = begin, m = 0; at < end; at += m) {
-    m = row - at % row < end - at ? row - at % row : end - at;
-    nat_run_cycles(n, in, out, at, at + m);
+  for (int64_t at = begin, from = end, next = end; at < end; at = next, next = from = end) {
+    if (n->cycle) next = cpu_native_run_cycles(n, in, out, at, end, &from);
+    if (at < from) nat_run_rows(n, in, out, sums, at, from);
   }
 }
 

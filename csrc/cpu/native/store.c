@@ -165,7 +165,8 @@ enum {
   NATIVE_MIN_ROW = 96,   /* of a row: the VM has ways to put shorter ones side by side */
   NATIVE_SHORT = 32,     /* elements of a row that are done in whole vectors, with a mask, or by the VM */
   NATIVE_SHORTEST = 8,   /* of a row by itself ... */
-  NATIVE_MIN_OPS = 32    /* ... and ops on all of them, from which on its beginning and end do not matter */
+  NATIVE_MANY_CYCLES = 64,
+  NATIVE_MIN_OPS = 32 /* ... and ops on all of them, from which on its beginning and end do not matter */
 };
 
 static cpu_native_kernel *cpu_native_of(cpu_native_store *s, const nat_body *b, uint32_t entry, base_arena *arena) {
@@ -269,6 +270,12 @@ static const cpu_native_kernel *store_cycle(cpu_native_store *s, const kernel *k
   return n;
 }
 
+/* Whether little is left to others: rows are whole cycles, or many. */
+static bool store_goes_by_cycles(const cpu_native_kernel *cycle) {
+  int64_t row = cycle->k->extents[cycle->k->rank - 1];
+  return row % cycle->trip == 0 || row / cycle->trip >= NATIVE_MANY_CYCLES;
+}
+
 /* Where rows are short, those of the same iterations may be longer, and most of them cycles. */
 const cpu_native_kernel *cpu_native_make(cpu_native_store *s, const kernel *k, base_arena *arena) {
   if (!s || s->pages || k->count < NATIVE_MIN_COUNT) return NULL;
@@ -277,8 +284,11 @@ const cpu_native_kernel *cpu_native_make(cpu_native_store *s, const kernel *k, b
   if (!short_rows || store_rows_are_worth(k)) n = store_make(s, k, short_rows, arena);
   if (n || !short_rows) return n;
   const cpu_native_kernel *cycle = store_cycle(s, k, arena);
-  k = nat_flatten(k, s->target, cycle != NULL, arena);
-  n = k ? store_make(s, k, true, arena) : NULL;
+  const kernel *flat = nat_flatten(k, s->target, cycle != NULL, arena);
+  n = flat ? store_make(s, flat, true, arena) : NULL;
+  if (!cycle) return n;
+  if (!n && store_goes_by_cycles(cycle) && (n = base_arena_alloc(arena, sizeof *n)))
+    *n = (cpu_native_kernel){.store = s, .k = k, .entry = NAT_NONE, .lanes = 1, .sums = 1, .way = CPU_NATIVE_VALUES};
   if (n) n->cycle = cycle;
   return n;
 }
@@ -333,8 +343,8 @@ static bool store_put_flat(base_text *out, const kernel *k, const nat_target *ta
   if (k) BASE_PUT(out, "# by longer rows, as\n"), kernel_put(out, k);
   bool ok = k && store_put_kernel(out, k, target, alloc);
   base_arena_free(&scratch);
-  if (!ok) out->n = before;
-  return ok;
+  if (!ok && !cycle) out->n = before;
+  return ok || cycle;
 }
 
 bool cpu_native_put(base_text *out, const kernel *k, base_alloc alloc) {
@@ -344,8 +354,16 @@ bool cpu_native_put(base_text *out, const kernel *k, base_alloc alloc) {
   return store_is_short(k) && store_put_flat(out, k, target, alloc);
 }
 
+bool cpu_native_does_all(const cpu_native_kernel *n) {
+  return n->entry != NAT_NONE || n->n_parts;
+}
+
 bool cpu_native_is_ready(const cpu_native_kernel *n) {
-  return n && n->store->pages;
+  return n && n->store->pages && cpu_native_does_all(n);
+}
+
+bool cpu_native_has_cycles(const cpu_native_kernel *n) {
+  return n && n->store->pages && n->cycle;
 }
 
 /* --- loops --- */
@@ -414,6 +432,14 @@ void cpu_native_name(cpu_native_store *s, const cpu_native_kernel *n, const char
   (void)op;
 }
 bool cpu_native_is_ready(const cpu_native_kernel *n) {
+  (void)n;
+  return false;
+}
+bool cpu_native_has_cycles(const cpu_native_kernel *n) {
+  (void)n;
+  return false;
+}
+bool cpu_native_does_all(const cpu_native_kernel *n) {
   (void)n;
   return false;
 }

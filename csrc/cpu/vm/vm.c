@@ -399,6 +399,8 @@ static bool vm_has_many_rows(const cpu_vm *vm, const cpu_native_kernel *native) 
 void cpu_vm_set_native(cpu_vm *vm, const cpu_native_kernel *native) {
   /* what only moves, or combines loads or their products once, the VM does in one pass already */
   vm->native = vm->n_work || vm_has_many_rows(vm, native) ? native : NULL;
+  if (vm->native && !cpu_native_does_all(native)) vm->native = NULL;
+  vm->cycles = vm->native ? NULL : native;
   const kernel_reduction *r = vm->k->reduction;
   /* The lanes of results side by side do not depend on where blocks end. */
   if (!vm->native && r && r->inner > 1) vm->rows = vm->rows && vm_reads_rows(vm);
@@ -501,11 +503,29 @@ static void vm_stream_native(const vm_map *m, int64_t begin, int64_t end) {
   base_end_stream();
 }
 
-/* Iterations begin .. end, block by block: for rt_parallel_for, and for rows of a group. */
+/* Iterations begin .. last, block by block. */
+static void vm_map_blocks(const vm_map *m, int64_t begin, int64_t last, bool streams) {
+  const cpu_vm *vm = m->vm;
+  int64_t n = last - begin;
+  VM_BLOCK(b, vm, m->in, m->out, n < vm->lanes ? n : vm->lanes);
+  cpu_vm_ahead ahead = {0};
+  b.streams = streams;
+  b.ahead = m->ahead ? m->ahead : vm->n_dense ? &ahead : NULL;
+  for (int64_t at = begin; at < last; at += n) {
+    n = vm_next_block(vm, at, last);
+    if (b.ahead == &ahead && at + n < last) vm_look_ahead(&b, &ahead, at + n, n < last - at - n ? n : last - at - n);
+    vm_compute(&b, at, n);
+    for (uint32_t i = 0; i < vm->k->n_stores; i++) vm_store(&b, i, at, n);
+  }
+  if (b.streams) base_end_stream();
+}
+
+/* Iterations begin .. end: for rt_parallel_for, and for rows of a group. */
 static void vm_map_range(void *ctx, size_t begin, size_t end) {
   const vm_map *m = ctx;
   const cpu_vm *vm = m->vm;
   assert(begin <= end && end <= (size_t)vm->k->count);
+  bool cycles = cpu_native_has_cycles(vm->cycles);
   if (cpu_native_is_ready(vm->native) && (!m->streams || vm_has_own_buffers(vm->k))) {
     if (m->streams)
       vm_stream_native(m, (int64_t)begin, (int64_t)end);
@@ -513,18 +533,11 @@ static void vm_map_range(void *ctx, size_t begin, size_t end) {
       cpu_native_run(vm->native, m->in, m->out, NULL, (int64_t)begin, (int64_t)end);
     return;
   }
-  int64_t last = (int64_t)end, n = last - (int64_t)begin;
-  VM_BLOCK(b, vm, m->in, m->out, n < vm->lanes ? n : vm->lanes);
-  cpu_vm_ahead ahead = {0};
-  b.streams = m->streams;
-  b.ahead = m->ahead ? m->ahead : vm->n_dense ? &ahead : NULL;
-  for (int64_t at = (int64_t)begin; at < last; at += n) {
-    n = vm_next_block(vm, at, last);
-    if (b.ahead == &ahead && at + n < last) vm_look_ahead(&b, &ahead, at + n, n < last - at - n ? n : last - at - n);
-    vm_compute(&b, at, n);
-    for (uint32_t i = 0; i < vm->k->n_stores; i++) vm_store(&b, i, at, n);
+  int64_t last = (int64_t)end;
+  for (int64_t at = (int64_t)begin, from = last, next = last; at < last; at = next, next = from = last) {
+    if (cycles) next = cpu_native_run_cycles(vm->cycles, m->in, m->out, at, last, &from);
+    if (at < from) vm_map_blocks(m, at, from, m->streams && !cycles);
   }
-  if (b.streams) base_end_stream();
 }
 
 /* One iteration: operands are read where they are, and a loop runs over one lane. Stores come last, since an

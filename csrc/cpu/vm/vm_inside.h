@@ -75,6 +75,7 @@ struct cpu_vm {
   const vm_move *move; /* by which all of it is done; or NULL */
   uint32_t n_regs, lanes;
   const cpu_native_kernel *native;           /* or NULL */
+  const cpu_native_kernel *cycles;           /* where that is NULL: code for most iterations, perhaps; or NULL */
   bool fast;                                 /* numerics */
   bool scalar;                               /* one iteration, without counting: no blocks are needed */
   bool scanning;                             /* there are scans */
