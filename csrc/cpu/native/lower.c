@@ -65,9 +65,27 @@ uint32_t nat_unpack(nat_body *b, uint32_t x, nat_type t) {
   return nat_few_bits(b, x, t);
 }
 
+/* What an f32 of 16 bits was made of, if it was by that op; else x. */
+static uint32_t nat_half_of(const nat_body *b, uint32_t x, nat_lane made_by) {
+  if (b->failed) return x;
+  const nat_value *v = &b->values[x];
+  return v->kind == NAT_OP && v->width == 4 && v->op == b->target->ops[made_by][2] ? v->in[0] : x;
+}
+
+/* A bf16 without what is cut off anyway. */
+static uint32_t nat_whole_of(const nat_body *b, uint32_t x) {
+  uint32_t whole = nat_half_of(b, x, NAT_AND);
+  if (whole == x) return x;
+  const nat_value *by = &b->values[b->values[x].in[1]];
+  return by->kind == NAT_CONSTANT && by->bits == 0xFFFF0000 ? whole : x;
+}
+
 uint32_t nat_pack(nat_body *b, uint32_t x, nat_type t) {
-  if (t.kind == NAT_BF16) return nat_resize(b, nat_shift(b, NAT_SHR, 4, x, 16), 2, false);
-  if (t.kind == NAT_F16) return nat_op1(b, NAT_F4_F2, 2, x);
+  if (t.kind == NAT_BF16) return nat_resize(b, nat_shift(b, NAT_SHR, 4, nat_whole_of(b, x), 16), 2, false);
+  if (t.kind == NAT_F16) {
+    uint32_t half = nat_half_of(b, x, NAT_F2_F4);
+    return half == x ? nat_op1(b, NAT_F4_F2, 2, x) : half;
+  }
   if (t.kind == NAT_PRED) return nat_bytes_of_mask(b, x);
   return t.kind == NAT_CODE ? nat_resize(b, x, 1, false) : x;
 }

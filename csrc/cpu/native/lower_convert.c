@@ -9,12 +9,6 @@ static uint32_t nat_is_nan(nat_body *b, uint32_t w, uint32_t x) {
   return nat_op(b, NAT_FCMP, w, x, x, NAT_NONE, 3);
 }
 
-/* Where x is NaN, the one that base_narrow_encode gives. */
-static uint32_t nat_or_nan(nat_body *b, uint32_t x, uint32_t r) {
-  uint32_t nan = nat_op2(b, NAT_AND, 4, x, nat_sign_bit(b, 4));
-  return nat_select(b, nat_is_nan(b, 4, x), nat_op2(b, NAT_OR, 4, nan, nat_constant(b, 4, 0x7FC00000)), r);
-}
-
 /* x with its lowest `cut` bits rounded to even, before they are cut off. */
 static uint32_t nat_round_up(nat_body *b, uint32_t w, uint32_t x, unsigned cut) {
   uint32_t odd = nat_op2(b, NAT_AND, w, nat_shift(b, NAT_SHR, w, x, cut), nat_constant(b, w, 1));
@@ -22,10 +16,11 @@ static uint32_t nat_round_up(nat_body *b, uint32_t w, uint32_t x, unsigned cut) 
 }
 
 uint32_t nat_round(nat_body *b, uint32_t x, nat_type t) {
-  if (t.kind == NAT_BF16)
-    return nat_or_nan(b, x, nat_op2(b, NAT_AND, 4, nat_round_up(b, 4, x, 16), nat_constant(b, 4, 0xFFFF0000)));
-  if (t.kind != NAT_F16) return x;
-  return nat_or_nan(b, x, nat_op1(b, NAT_F2_F4, 4, nat_op1(b, NAT_F4_F2, 2, x)));
+  if (t.kind == NAT_F16) return nat_op1(b, NAT_F2_F4, 4, nat_op1(b, NAT_F4_F2, 2, x));
+  if (t.kind != NAT_BF16) return x;
+  uint32_t quiet = nat_op2(b, NAT_OR, 4, x, nat_constant(b, 4, 0x400000));
+  uint32_t r = nat_select(b, nat_is_nan(b, 4, x), quiet, nat_round_up(b, 4, x, 16));
+  return nat_op2(b, NAT_AND, 4, r, nat_constant(b, 4, 0xFFFF0000));
 }
 
 /* --- codes --- */

@@ -607,6 +607,14 @@ uint32_t nat_op_width(const kernel *k, const kernel_value *v) {
   return width ? width : 1;
 }
 
+/* Whether of numbers of any type of floats the result is one. */
+static bool nat_needs_no_rounding(scalar_code code) {
+  static const uint8_t such[] = {
+      SCALAR_ABS,   SCALAR_NEGATE, SCALAR_SIGN, SCALAR_MAXIMUM,           SCALAR_MINIMUM,
+      SCALAR_CLAMP, SCALAR_FLOOR,  SCALAR_CEIL, SCALAR_ROUND_NEAREST_AFZ, SCALAR_ROUND_NEAREST_EVEN};
+  return memchr(such, code, sizeof such) != NULL;
+}
+
 static uint32_t nat_plain_op(const nat_operands *o) {
   switch (o->op.code) {
     case SCALAR_COPY:
@@ -627,8 +635,10 @@ static uint32_t nat_plain_op(const nat_operands *o) {
       break;
   }
   if (o->type.kind == NAT_PRED) return nat_pred_op(o);
-  if (nat_is_float(o->type))
-    return nat_is_float(o->result) ? nat_round(o->b, nat_float_op(o), o->result) : nat_float_op(o);
+  if (nat_is_float(o->type)) {
+    bool rounds = nat_is_float(o->result) && !nat_needs_no_rounding((scalar_code)o->op.code);
+    return rounds ? nat_round(o->b, nat_float_op(o), o->result) : nat_float_op(o);
+  }
   return o->type.kind == NAT_SIGNED ? nat_signed_op(o) : nat_int_op(o);
 }
 
