@@ -1,4 +1,6 @@
 """Dots and convolutions of our own: every type and layout, beside the interpreter."""
+import os
+import pathlib
 import platform
 
 import ml_dtypes
@@ -424,3 +426,24 @@ def test_large_products_whoever_makes_them(sides):
     got = xlac.compile(xlac.parse(text), threads=1)(a, b)
     assert np.abs(got - want).max() < 1e-3
     assert got.tobytes() == xlac.compile(xlac.parse(text), threads=7)(a, b).tobytes()
+
+
+@pytest.mark.parametrize("t", ["f32", "f64"])
+def test_one_product_of_middle_size_in_full_tiles_is_our_own(t):
+    """With AVX-512 no library is asked for it; batches, left sides in columns and tiles with much beyond their edges are left to one."""
+    for (sa, sb, *dims), own in [((((256, 256), (256, 256), (), (), (1,), (0,))), True), (((192, 512), (192, 512), (), (), (1,), (1,)), True),
+                                 (((120, 400), (400, 512), (), (), (1,), (0,)), True), (((512, 192), (512, 192), (), (), (0,), (0,)), False),
+                                 (((4, 256, 256), (4, 256, 256), (0,), (0,), (2,), (1,)), False), (((1000, 100), (100, 100), (), (), (1,), (0,)), False)]:
+        text = dot_text(t, t, t, sa, sb, *dims)
+        run_dot(t, t, t, sa, sb, *dims)
+        plans = [xlac.compile(text, blas=blas).plan() for blas in (None, False)]
+        if avx512() and "gemm" in xlac.compile(dot_text(t, t, t, (1000, 100), (100, 100), (), (), (1,), (0,))).plan():
+            assert ("gemm" not in plans[0]) == own, plans
+        assert "gemm" not in plans[1]
+
+
+def avx512():
+    """Whether this CPU has what base_isa calls so."""
+    lines = pathlib.Path("/proc/cpuinfo").read_text().splitlines() if pathlib.Path("/proc/cpuinfo").exists() else []
+    flags = next((set(line.split()) for line in lines if line.startswith("flags")), set())
+    return flags >= {"avx512f", "avx512bw", "avx512dq", "avx512vl"} and "XLAC_MAX_ISA" not in os.environ

@@ -3,7 +3,7 @@
  *    many tiny ones                   dot_tiny.c   vectors with masks, nothing packed
  *    some rows, B row-major           dot_few.c    reads B as stored
  *    very few rows or few terms       dot_thin.c   reads B once
- *    large, and AVX-512               dot_gemm.c   packs A and B into blocks
+ *    large or in full tiles, AVX-512  dot_gemm.c   packs A and B into blocks
  *    f32 or f64 matrices as stored  blas.c       where there is a BLAS
  *    all others, of any type          dot_gemm.c, or dot_small.c where packing costs more than the product */
 #include "../../base/isa/isa.h"
@@ -15,6 +15,9 @@
 enum {
   DOT_OWN_LEAST = 128,    /* rows, columns and terms */
   DOT_OWN_WORK = 1 << 26, /* and products, from which on packing is worth while */
+  DOT_ONE_LEAST = 96,     /* the same of one product by itself, */
+  DOT_ONE_WORK = 1 << 22, /* whose */
+  DOT_ONE_WASTE = 16,     /* tiles have no more than such a part beyond its edges */
   DOT_SHARED_ROWS = 32,   /* of one device, */
   DOT_SHARED = 1 << 17    /* and elements of B, from which on it pays where it is done once for many */
 };
@@ -142,11 +145,24 @@ static int dot_prepare_matrices(cpu_prepare_run *x, const plan_dot *dot, bool fe
   return x->data ? 0 : base_oom(x->err, "a product");
 }
 
+/* One product whose tiles are nearly full: it needs less work for packing to pay. Where A's rows are not rows in memory
+ * the library takes it as quickly. */
+static bool dot_one_is_better(const plan_dot *dot) {
+  cpu_gemm_kernel tile = cpu_gemm_kernel_of((base_dtype)dot->dtype, false);
+  assert(tile.rows > 0 && tile.columns > 0);
+  int64_t down = (dot->m + tile.rows - 1) / tile.rows, across = (dot->n + tile.columns - 1) / tile.columns;
+  int64_t waste = down * tile.rows * across * tile.columns - dot->m * dot->n;
+  return dot->batch == 1 && !dot->transpose_a && dot->m >= DOT_ONE_LEAST && dot->n >= DOT_ONE_LEAST &&
+         dot->k >= DOT_ONE_LEAST && dot->m * dot->n >= DOT_ONE_WORK / dot->k &&
+         waste <= dot->m * dot->n / DOT_ONE_WASTE;
+}
+
 /* With AVX-512 our tiles are as fast as the CPU is, and packing costs less than the library's where there is much to do
  * with what is packed. */
 static bool dot_own_is_better(const plan_dot *dot) {
-  return base_isa_best() >= BASE_ISA_AVX512 && dot->m >= DOT_OWN_LEAST && dot->n >= DOT_OWN_LEAST &&
-         dot->k >= DOT_OWN_LEAST && dot->m * dot->n >= DOT_OWN_WORK / dot->k;
+  if (base_isa_best() < BASE_ISA_AVX512) return false;
+  bool large = dot->m >= DOT_OWN_LEAST && dot->n >= DOT_OWN_LEAST && dot->k >= DOT_OWN_LEAST;
+  return (large && dot->m * dot->n >= DOT_OWN_WORK / dot->k) || dot_one_is_better(dot);
 }
 
 /* A BLAS is opened only for a product that none of our own is better at: that takes longer than compiling most
