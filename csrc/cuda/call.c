@@ -132,6 +132,7 @@ static int cu_call_take_frame(cu_call_state *x) {
   if (status == 0 && x->run.exe->conditions) {
     TRY(cuda_lane_reserve_stop(x->run.device, &x->lane, x->run.ctx.err));
     x->run.stop = x->lane.stop;
+    *x->run.stop = 0;
   }
   return status == -XLAC_E_OUT_OF_MEMORY ? plan_out_of_memory(p, x->run.ctx.err) : status;
 }
@@ -139,19 +140,15 @@ static int cu_call_take_frame(cu_call_state *x) {
 static int cu_call_enqueue(cu_call_state *x, void *const *arguments, void *const *results) {
   const rt_executable *exe = &x->run.exe->base;
   uint32_t n = exe->n_arguments + exe->n_results;
-  bool done = false;
   x->leaves = base_arena_zalloc(&x->run.arena, (n + (size_t)1) * sizeof *x->leaves);
-  x->addresses = BASE_ARRAY(&x->run.arena, cuda_address, n + (size_t)2);
+  x->addresses = BASE_ARRAY(&x->run.arena, cuda_address, n + (size_t)1);
   if (!x->leaves || !x->addresses) return base_oom(x->run.ctx.err, "a call");
   TRY(cu_call_arguments(x, arguments));
   TRY(cu_call_results(x, arguments, results));
   TRY(cu_call_take_frame(x));
   for (uint32_t i = 0; i < n; i++) x->addresses[i] = x->leaves[i].at;
-  x->addresses[n] = x->lane.block;
-  x->addresses[n + 1] = (cuda_address)(uintptr_t)x->run.stop;
   if (x->trace && x->trace->kind != RT_TRACE_COUNTS) TRY(cuda_profile_begin(&x->run, exe->plan));
-  TRY(cuda_graph_run(&x->run, x->addresses, &done));
-  if (!done) TRY(cuda_run_program(&x->run, exe->plan, x->addresses, x->addresses + exe->n_arguments, x->lane.block));
+  TRY(cuda_run_program(&x->run, exe->plan, x->addresses, x->addresses + exe->n_arguments, x->lane.block));
   TRY(cuda_run_wait(&x->run)); /* what failed leaves results on the host as they were */
   x->waited = true;
   return cu_call_give_results(x);

@@ -148,7 +148,7 @@ static void cu_executable_drop_products(cuda_executable *exe) {
 static int cu_executable_make_entered(cuda_executable *exe, const plan_list *list, xlac_error *err) {
   uint64_t bytes = 0;
   for (uint32_t i = 0; i < list->n; i++) TRY(cu_executable_make_program(exe, list->items[i], &bytes, err));
-  cuda_graph_plan(exe);
+  TRY(cuda_graph_plan(exe, err));
   if (exe->source.kernels.n) TRY(cu_executable_load(exe, list, err));
   if (bytes) TRY(cuda_take(exe->device, bytes, exe->device->memory, &exe->constants, err));
   return cu_executable_send_constants(exe, list, err);

@@ -19,17 +19,28 @@ typedef struct cuda_kernel {
   const struct cuda_collective *collective; /* meets other GPUs by NCCL, where that is; or NULL */
 } cuda_kernel;
 
+struct cuda_graphs;
+/* Steps of a program that are launched as one graph: all of the entry's where the host has a part in none, else those
+ * between two in which it has, also of what these run. */
+typedef struct cuda_stretch {
+  uint32_t from, to;          /* of the program's steps; not with `to` */
+  uint64_t n_nodes;           /* launches and copies, at most */
+  struct cuda_graphs *graphs; /* of calls that were made before */
+} cuda_stretch;
+
 /* What is made of a program of the plan. */
 typedef struct cuda_code {
   bool made;
   cuda_kernel *kernels;    /* by step; of those that are kernels or routines */
   int64_t *trips;          /* by step: how many iterations a loop takes; CUDA_TRIPS_UNKNOWN */
   cuda_address *constants; /* by buffer; of constants */
+  bool cut;                /* its stretches are found */
+  uint32_t n_stretches;
+  cuda_stretch *stretches; /* ascending */
 } cuda_code;
 
 enum { CUDA_TRIPS_UNKNOWN = -1, CUDA_CONDITION_BYTES = 256, CUDA_SCRATCH_ALIGN = 256 /* a library's workspace */ };
 
-struct cuda_graphs;
 typedef struct cuda_executable {
   rt_executable base; /* base.plan is the program */
   ir_module *owned;   /* the module, or NULL where it is somebody else's */
@@ -45,10 +56,9 @@ typedef struct cuda_executable {
   size_t scratch_bytes;   /* a condition, and behind it the most that a launch needs for itself; 0: nothing */
   const char *no_graph;   /* why calls are not graph, for people; NULL: they are. no_graph_op: because of it, or NULL */
   const ir_op *no_graph_op;
-  bool conditions;            /* the graph has loops or branches that the GPU itself decides about */
-  uint64_t n_nodes;           /* launches and copies of a call, where they are known */
-  struct cuda_graphs *graphs; /* of calls that were made before; or NULL */
-  void *opened;               /* of the device's library for custom calls */
+  bool conditions;  /* graphs have loops or branches that the GPU itself decides about */
+  uint64_t n_nodes; /* launches and copies of a call, where they are known */
+  void *opened;     /* of the device's library for custom calls */
   void (*count)(void *ctx, const rt_tally *tally);
   void *count_ctx;
 } cuda_executable;

@@ -6,7 +6,8 @@ enum {
   CU_GRAPH_LEAST = 3,      /* nodes from which on a graph is worth it */
   CU_GRAPH_MOST = 1 << 14, /* nodes: each takes about a kilobyte of the driver's */
   CU_GRAPH_EARLY = 512,    /* so many nodes are made a graph at the second call, twice as many at the third, ... */
-  CU_GRAPH_KEPT = 4        /* graphs of an executable: a loop's two states, and calls of several threads */
+  CU_GRAPH_TURNS = 8,      /* of a loop that the host turns, before its steps are a graph */
+  CU_GRAPH_KEPT = 4        /* graphs of a stretch: a loop's two states, and calls of several threads */
 };
 
 /* A graph and the addresses that it is for. Changed by the call that it is busy for. */
@@ -48,73 +49,137 @@ static void cu_graph_free_nodes(cuda_nodes *list) {
   BASE_VEC_FREE(list->alloc, list);
 }
 
-/* Nodes of a call of p are added to n, until there are too many. Depth is that of the plan's programs. */
-static void cu_graph_count(cuda_executable *exe, const plan_program *p, uint64_t *n);
+/* What a call has in it, as far as it is looked at. */
+typedef struct cu_graph_count {
+  const cuda_executable *exe;
+  uint64_t n;      /* nodes */
+  const char *why; /* it is no graph; NULL: it is one. Because of op, or NULL */
+  const ir_op *op;
+  bool conditions;
+} cu_graph_count;
 
-/* A loop or a branch, which the GPU decides about where its driver lets it. */
-static void cu_graph_count_conditions(cuda_executable *exe, const plan_step *s, const char *otherwise) {
-  base_dtype t = s->kind == PLAN_CONDITIONAL ? (base_dtype)ir_operand_type(s->op, 0)->dtype : XLAC_PRED;
-  exe->conditions =
-      exe->device->driver.conditions && exe->device->driver.compiler.handle && (t == XLAC_PRED || t == XLAC_S32);
-  if (!exe->conditions) exe->no_graph = otherwise;
+/* Nodes of a call of p are added, until there are too many. Depth is that of the plan's programs. */
+static void cu_graph_count_program(cu_graph_count *x, const plan_program *p);
+
+static uint64_t cu_graph_count_nested(cu_graph_count *x, const plan_program *p) {
+  const uint64_t before = x->n;
+  x->n = 0;
+  cu_graph_count_program(x, p);
+  const uint64_t own = x->n;
+  x->n = before;
+  return own;
 }
 
-static void cu_graph_count_step(cuda_executable *exe, const plan_step *s, const cuda_kernel *k, int64_t trips,
-                                uint64_t *n) {
+/* A loop or a branch, which the GPU decides about where its driver lets it. */
+static void cu_graph_count_conditions(cu_graph_count *x, const plan_step *s, const char *otherwise) {
+  const cuda_driver *d = &x->exe->device->driver;
+  base_dtype t = s->kind == PLAN_CONDITIONAL ? (base_dtype)ir_operand_type(s->op, 0)->dtype : XLAC_PRED;
+  x->conditions = d->conditions && d->compiler.handle && (t == XLAC_PRED || t == XLAC_S32);
+  if (!x->conditions) x->why = otherwise;
+}
+
+static void cu_graph_count_loop(cu_graph_count *x, const plan_step *s, int64_t trips) {
   uint64_t body = 1;
+  if (trips == CUDA_TRIPS_UNKNOWN) cu_graph_count_conditions(x, s, "has a condition that the host reads");
+  if (trips) body += cu_graph_count_nested(x, s->nested[1]);
+  if (trips == CUDA_TRIPS_UNKNOWN) body += cu_graph_count_nested(x, s->nested[0]);
+  x->n += 2u * s->n_in + (trips == CUDA_TRIPS_UNKNOWN ? 3 * body + 8 : (uint64_t)trips * body);
+}
+
+static void cu_graph_count_step(cu_graph_count *x, const plan_step *s, const cuda_kernel *k, int64_t trips) {
   switch ((plan_step_kind)s->kind) {
     case PLAN_KERNEL:
     case PLAN_ROUTINE:
-      if (!k->printed && !k->product) exe->no_graph = k->collective ? "meets other GPUs" : "is computed on the host";
-      *n += k->launch.rounds + 1u + (k->launch.changes ? s->n_out : 0);
+      if (!k->printed && !k->product) x->why = k->collective ? "meets other GPUs" : "is computed on the host";
+      x->n += k->launch.rounds + 1u + (k->launch.changes ? s->n_out : 0);
       break;
     case PLAN_WHILE:
-      if (trips == CUDA_TRIPS_UNKNOWN) cu_graph_count_conditions(exe, s, "has a condition that the host reads");
-      if (trips) cu_graph_count(exe, s->nested[1], &body);
-      if (trips == CUDA_TRIPS_UNKNOWN) cu_graph_count(exe, s->nested[0], &body);
-      *n += 2u * s->n_in + (trips == CUDA_TRIPS_UNKNOWN ? 3 * body + 8 : (uint64_t)trips * body);
+      cu_graph_count_loop(x, s, trips);
       break;
     case PLAN_CONDITIONAL:
-      cu_graph_count_conditions(exe, s, "is a branch that the host takes");
-      for (uint32_t i = 0; i < s->n_nested; i++) cu_graph_count(exe, s->nested[i], n);
-      *n += 2u * s->n_nested;
+      cu_graph_count_conditions(x, s, "is a branch that the host takes");
+      for (uint32_t i = 0; i < s->n_nested; i++) cu_graph_count_program(x, s->nested[i]);
+      x->n += 2u * s->n_nested;
       break;
     case PLAN_START:
-      if (!s->n_nested && s->op->opcode != IR_OP_COPY_START) exe->no_graph = "is computed on the host";
+      if (!s->n_nested && s->op->opcode != IR_OP_COPY_START) x->why = "is computed on the host";
       /* fall through */
     case PLAN_CALL:
-      if (s->n_nested) cu_graph_count(exe, s->nested[0], n);
+      if (s->n_nested) cu_graph_count_program(x, s->nested[0]);
       /* fall through */
     case PLAN_COPY:
-      ++*n;
+      ++x->n;
       break;
     case PLAN_UPDATE:
     case PLAN_DONE:
       break;
   }
-  if (exe->no_graph && !exe->no_graph_op) exe->no_graph_op = s->op;
+  if (x->why && !x->op) x->op = s->op;
 }
 
-static void cu_graph_count(cuda_executable *exe, const plan_program *p, uint64_t *n) {
-  const cuda_code *code = &exe->codes[p->number];
-  for (uint32_t i = 0; i < p->n_steps && !exe->no_graph && *n <= CU_GRAPH_MOST; i++)
-    cu_graph_count_step(exe, &p->steps[i], &code->kernels[i], code->trips[i], n);
+static void cu_graph_count_program(cu_graph_count *x, const plan_program *p) {
+  const cuda_code *code = &x->exe->codes[p->number];
+  for (uint32_t i = 0; i < p->n_steps && !x->why && x->n <= CU_GRAPH_MOST; i++)
+    cu_graph_count_step(x, &p->steps[i], &code->kernels[i], code->trips[i]);
 }
 
-/* Without memory for it there is no graph. */
-void cuda_graph_plan(cuda_executable *exe) {
-  assert(!exe->graphs && !exe->no_graph);
-  cu_graph_count(exe, exe->base.plan, &exe->n_nodes);
+/* --- stretches --- */
+
+/* Steps from x->from on, of which the last is before `to`. Without memory for it there is no graph. */
+static void cu_graph_add_stretch(cuda_executable *exe, const plan_program *p, uint32_t from, uint32_t to,
+                                 const cu_graph_count *x) {
+  cuda_code *code = &exe->codes[p->number];
+  assert(!x->why && from <= to);
+  struct cuda_graphs *graphs = x->n < CU_GRAPH_LEAST ? NULL : base_malloc(exe->alloc, sizeof *graphs);
+  if (!graphs) return;
+  *graphs = (struct cuda_graphs){.first = NULL};
+  pthread_mutex_init(&graphs->lock, NULL);
+  code->stretches[code->n_stretches++] = (cuda_stretch){from, to, x->n, graphs};
+  exe->conditions = exe->conditions || x->conditions;
+}
+
+/* Of p, and of what those of its steps run that are no nodes: each ends a stretch, as what would be too much does.
+ * Depth is that of the plan's programs. */
+static int cu_graph_cut(cuda_executable *exe, const plan_program *p, xlac_error *err) {
+  cuda_code *code = &exe->codes[p->number];
+  cu_graph_count all = {.exe = exe};
+  uint32_t from = 0;
+  if (code->cut) return 0;
+  code->cut = true;
+  code->stretches = BASE_ARRAY(&exe->arena, cuda_stretch, p->n_steps + (size_t)1);
+  if (!code->stretches) return base_oom(err, "an executable");
+  for (uint32_t i = 0; i < p->n_steps; i++) {
+    cu_graph_count own = {.exe = exe};
+    cu_graph_count_step(&own, &p->steps[i], &code->kernels[i], code->trips[i]);
+    const bool out = own.why || own.n > CU_GRAPH_MOST;
+    if (!out && all.n + own.n <= CU_GRAPH_MOST) {
+      all.n += own.n;
+      all.conditions = all.conditions || own.conditions;
+      continue;
+    }
+    cu_graph_add_stretch(exe, p, from, i, &all);
+    from = out ? i + 1 : i;
+    all = out ? (cu_graph_count){.exe = exe} : own;
+    for (uint32_t j = 0; out && j < p->steps[i].n_nested; j++) TRY(cu_graph_cut(exe, p->steps[i].nested[j], err));
+  }
+  cu_graph_add_stretch(exe, p, from, p->n_steps, &all);
+  return 0;
+}
+
+int cuda_graph_plan(cuda_executable *exe, xlac_error *err) {
+  cu_graph_count all = {.exe = exe};
+  assert(!exe->no_graph && !exe->conditions);
+  cu_graph_count_program(&all, exe->base.plan);
+  exe->n_nodes = all.n;
+  exe->no_graph = all.why;
+  exe->no_graph_op = all.op;
   if (exe->checks)
     exe->no_graph = "XLAC_CUDA_CHECK waits for each step";
-  else if (!exe->no_graph && exe->n_nodes < CU_GRAPH_LEAST)
+  else if (!exe->no_graph && all.n < CU_GRAPH_LEAST)
     exe->no_graph = "there is too little in it";
-  else if (!exe->no_graph && exe->n_nodes > CU_GRAPH_MOST)
+  else if (!exe->no_graph && all.n > CU_GRAPH_MOST)
     exe->no_graph = "there is too much in it";
-  exe->conditions = exe->conditions && !exe->no_graph;
-  if (exe->no_graph || !(exe->graphs = base_malloc(exe->alloc, sizeof *exe->graphs))) return;
-  *exe->graphs = (struct cuda_graphs){.first = NULL};
-  pthread_mutex_init(&exe->graphs->lock, NULL);
+  return exe->checks ? 0 : cu_graph_cut(exe, exe->base.plan, err);
 }
 
 /* --- nodes of the driver's --- */
@@ -242,15 +307,13 @@ static cuda_result cu_graph_set(cuda_run *run, const cu_graph *x, cuda_node *nod
   return d->cuGraphExecKernelNodeSetParams_v2(x->exec, node->handle, &what);
 }
 
-/* --- a graph for a call --- */
+/* --- a graph for a stretch --- */
 
-/* Lists the entry's nodes. */
-static int cu_graph_list(cuda_run *run, const cuda_address *leaves, cuda_nodes *nodes) {
-  const rt_executable *exe = &run->exe->base;
+static int cu_graph_list(cuda_run *run, const cuda_passage *at, cuda_nodes *nodes) {
+  assert(!run->nodes);
   run->nodes = nodes;
   run->n_conditions = 0;
-  int status =
-      cuda_run_program(run, exe->plan, leaves, leaves + exe->n_arguments, leaves[exe->n_arguments + exe->n_results]);
+  int status = cuda_run_steps(run, at->p, at->stretch->from, at->stretch->to, at->addresses);
   run->nodes = NULL;
   return status;
 }
@@ -322,13 +385,13 @@ static void cu_graph_drop(const cuda_driver *d, cu_graph *x) {
   base_arena_free(&x->arena);
 }
 
-static int cu_graph_make(cuda_run *run, cu_graph *x, const cuda_address *leaves, size_t n, cuda_result *result) {
+static int cu_graph_make(cuda_run *run, cu_graph *x, const cuda_passage *at, cuda_result *result) {
   rt_tally before = run->tally;
   base_arena_init(&x->arena, run->exe->alloc);
   x->nodes = (cuda_nodes){.arena = &x->arena, .alloc = run->exe->alloc};
-  TRY(cu_graph_list(run, leaves, &x->nodes));
+  TRY(cu_graph_list(run, at, &x->nodes));
   void **parameters = cu_graph_parameters(run, &x->nodes);
-  x->addresses = BASE_ARRAY(&x->arena, cuda_address, n);
+  x->addresses = BASE_ARRAY(&x->arena, cuda_address, at->n);
   x->handles = BASE_ARRAY(&x->arena, uint64_t, run->n_conditions + 1u);
   if (!parameters || !x->addresses || !x->handles) return base_oom(run->ctx.err, "a launch graph");
   x->tally = (rt_tally){.copies = run->tally.copies - before.copies, .bytes = run->tally.bytes - before.bytes};
@@ -338,10 +401,10 @@ static int cu_graph_make(cuda_run *run, cu_graph *x, const cuda_address *leaves,
 }
 
 /* Copies that are none where both sides are one make another graph. */
-static int cu_graph_move(cuda_run *run, cu_graph *x, const cuda_address *leaves, size_t n, cuda_result *result) {
+static int cu_graph_move(cuda_run *run, cu_graph *x, const cuda_passage *at, cuda_result *result) {
   cuda_nodes now = {.arena = &run->arena, .alloc = run->exe->alloc};
   rt_tally before = run->tally;
-  int status = cu_graph_list(run, leaves, &now);
+  int status = cu_graph_list(run, at, &now);
   void **parameters = cu_graph_parameters(run, &now);
   run->tally = before;
   if (status == 0 && !parameters) status = base_oom(run->ctx.err, "a launch graph");
@@ -349,7 +412,7 @@ static int cu_graph_move(cuda_run *run, cu_graph *x, const cuda_address *leaves,
     *result = cu_graph_change(run, x, &now, parameters);
   } else if (status == 0) {
     cu_graph_drop(&run->device->driver, x);
-    status = cu_graph_make(run, x, leaves, n, result);
+    status = cu_graph_make(run, x, at, result);
   }
   cu_graph_free_nodes(&now);
   return status;
@@ -376,12 +439,14 @@ static cu_graph *cu_graph_choose(struct cuda_graphs *g, base_alloc alloc, const 
   return x;
 }
 
-/* Programs that are called once have none; large ones must be called more often. */
-static cu_graph *cu_graph_take(const cuda_executable *exe, const cuda_address *key, size_t n) {
-  struct cuda_graphs *g = exe->graphs;
+/* What is gone through once has none; what is large, or within a loop of the host's, must be gone through more often.
+ */
+static cu_graph *cu_graph_take(const cuda_executable *exe, const cuda_passage *at) {
+  struct cuda_graphs *g = at->stretch->graphs;
+  const uint64_t before = at->stretch->n_nodes / CU_GRAPH_EARLY + (at->p == exe->base.plan ? 0 : CU_GRAPH_TURNS);
   pthread_mutex_lock(&g->lock);
-  bool wanted = !g->refused && g->calls++ > exe->n_nodes / CU_GRAPH_EARLY;
-  cu_graph *x = wanted ? cu_graph_choose(g, exe->alloc, key, n) : NULL;
+  bool wanted = !g->refused && g->calls++ > before;
+  cu_graph *x = wanted ? cu_graph_choose(g, exe->alloc, at->key, at->n) : NULL;
   if (x) {
     x->busy = true;
     x->used = g->calls;
@@ -398,26 +463,24 @@ static void cu_graph_give(struct cuda_graphs *g, cu_graph *x, bool refused) {
 }
 
 /* A graph that the driver refuses is none; then calls go step by step, which also says what is wrong. */
-static int cu_graph_prepare(cuda_run *run, cu_graph *x, const cuda_address *leaves, size_t n, cuda_result *result) {
-  if (x->exec && memcmp(x->addresses, leaves, n * sizeof *leaves) == 0) return 0;
-  int status = x->exec ? cu_graph_move(run, x, leaves, n, result) : cu_graph_make(run, x, leaves, n, result);
+static int cu_graph_prepare(cuda_run *run, cu_graph *x, const cuda_passage *at, cuda_result *result) {
+  if (x->exec && memcmp(x->addresses, at->key, at->n * sizeof *at->key) == 0) return 0;
+  int status = x->exec ? cu_graph_move(run, x, at, result) : cu_graph_make(run, x, at, result);
   if (status || *result != CUDA_SUCCESS)
     cu_graph_drop(&run->device->driver, x);
   else
-    memcpy(x->addresses, leaves, n * sizeof *leaves);
+    memcpy(x->addresses, at->key, at->n * sizeof *at->key);
   return status;
 }
 
-int cuda_graph_run(cuda_run *run, const cuda_address *leaves, bool *done) {
-  const cuda_executable *exe = run->exe;
-  size_t n = (size_t)exe->base.n_arguments + exe->base.n_results + 2;
+int cuda_graph_run(cuda_run *run, const cuda_passage *at, bool *done) {
   cuda_result result = CUDA_SUCCESS;
   *done = false;
-  cu_graph *x = exe->graphs && !run->marks ? cu_graph_take(exe, leaves, n) : NULL;
+  assert(!run->nodes && !run->marks);
+  cu_graph *x = cu_graph_take(run->exe, at);
   if (!x) return 0;
-  int status = cu_graph_prepare(run, x, leaves, n, &result);
+  int status = cu_graph_prepare(run, x, at, &result);
   bool made = status == 0 && result == CUDA_SUCCESS;
-  if (run->stop) *run->stop = 0;
   if (made)
     status = cuda_check(&run->device->driver, run->device->driver.cuGraphLaunch(x->exec, run->stream),
                         "launching a graph", run->ctx.err);
@@ -426,13 +489,11 @@ int cuda_graph_run(cuda_run *run, const cuda_address *leaves, bool *done) {
     run->tally.bytes += x->tally.bytes;
   }
   *done = made;
-  cu_graph_give(exe->graphs, x, result != CUDA_SUCCESS && result != CUDA_OUT_OF_MEMORY);
+  cu_graph_give(at->stretch->graphs, x, result != CUDA_SUCCESS && result != CUDA_OUT_OF_MEMORY);
   return status;
 }
 
-void cuda_graphs_destroy(cuda_executable *exe) {
-  struct cuda_graphs *g = exe->graphs;
-  if (!g) return;
+static void cu_graphs_free(const cuda_executable *exe, struct cuda_graphs *g) {
   while (g->first) {
     cu_graph *x = g->first;
     assert(!x->busy);
@@ -442,5 +503,12 @@ void cuda_graphs_destroy(cuda_executable *exe) {
   }
   pthread_mutex_destroy(&g->lock);
   base_free(exe->alloc, g);
-  exe->graphs = NULL;
+}
+
+void cuda_graphs_destroy(cuda_executable *exe) {
+  for (uint32_t i = 0; i < exe->base.plan->n_programs; i++) {
+    cuda_code *code = &exe->codes[i];
+    for (uint32_t j = 0; j < code->n_stretches; j++) cu_graphs_free(exe, code->stretches[j].graphs);
+    code->n_stretches = 0;
+  }
 }

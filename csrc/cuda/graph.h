@@ -1,8 +1,8 @@
 /* Launch graphs: a call's kernels and copies as one launch.
  *
- * A call is listed once as nodes, which are put one behind the other into a graph of the driver's. What differs between
- * two calls is addresses: a call on the same ones is a launch, and on others the nodes that have them are given the new
- * ones. An executable keeps a few graphs, each in use by one call at a time. */
+ * The steps of a stretch are listed once as nodes, which are put one behind the other into a graph of the driver's.
+ * What differs between two calls is addresses: a call on the same ones is a launch, and on others the nodes that have
+ * them are given the new ones. A stretch keeps a few graphs, each in use by one call at a time. */
 #ifndef XLAC_CUDA_GRAPH_H
 #define XLAC_CUDA_GRAPH_H
 
@@ -40,11 +40,20 @@ cuda_node *cuda_nodes_add(cuda_nodes *list, cuda_node_kind kind, const cuda_kern
                           const uint64_t *values);
 
 struct cuda_run;
-/* Whether p's calls are a graph, how many nodes it has, and else why not: notes it in exe. When its codes are made. */
-void cuda_graph_plan(cuda_executable *exe);
-/* Runs the entry as one launch, where there is a graph for it or it is time to make one: *done. All leaves' addresses,
- * arguments first, then the frame and where loops look whether they are to end (cuda_run.stop). */
-XLAC_MUST_USE int cuda_graph_run(struct cuda_run *run, const cuda_address *leaves, bool *done);
+/* One time that a program's stretch is gone through. */
+typedef struct cuda_passage {
+  const plan_program *p;
+  const cuda_stretch *stretch;
+  const cuda_address *addresses; /* by buffer */
+  const cuda_address *key;       /* what these follow from */
+  size_t n;
+} cuda_passage;
+
+/* Which steps are graphs, how many nodes a call has, and why it is not one graph: notes it in exe. When its codes are
+ * made. */
+XLAC_MUST_USE int cuda_graph_plan(cuda_executable *exe, xlac_error *err);
+/* Runs a stretch as one launch, where there is a graph for it or it is time to make one: *done. */
+XLAC_MUST_USE int cuda_graph_run(struct cuda_run *run, const cuda_passage *at, bool *done);
 /* The kernel of CUDA_NODE_SET, in *out. Entered; CUDA_NOT_FOUND where it can't be compiled or loaded. */
 cuda_result cuda_condition_kernel(cuda_device *d, base_alloc alloc, cuda_function *out);
 /* Of an executable that nobody calls any more. Entered. */

@@ -44,6 +44,12 @@ static void cu_exeput_source(base_text *out, const cuda_source *s, base_alloc al
   base_free(alloc, all);
 }
 
+static bool cu_exeput_stretches(const cuda_executable *exe) {
+  bool some = false;
+  for (uint32_t i = 0; i < exe->base.plan->n_programs && !some; i++) some = exe->codes[i].n_stretches > 0;
+  return some;
+}
+
 int cuda_executable_print(const rt_executable *base, base_text *out, xlac_error *err) {
   const cuda_executable *exe = (const cuda_executable *)base;
   plan_list list;
@@ -53,8 +59,8 @@ int cuda_executable_print(const rt_executable *base, base_text *out, xlac_error 
               (unsigned long long)exe->n_nodes, base_plural(exe->n_nodes),
               exe->conditions ? "; the GPU itself decides about loops and branches" : "");
   else
-    base_putf(out, "a call is not a graph: %s%s%s\n", exe->no_graph_op ? exe->no_graph_op->name->s : "",
-              exe->no_graph_op ? " " : "", exe->no_graph);
+    base_putf(out, "a call is not a graph: %s%s%s%s\n", exe->no_graph_op ? exe->no_graph_op->name->s : "",
+              exe->no_graph_op ? " " : "", exe->no_graph, cu_exeput_stretches(exe) ? "; what is in between is" : "");
   for (uint32_t i = 0; ok && i < list.n; i++) cu_exeput_program(out, exe, list.items[i]);
   BASE_VEC_FREE(exe->alloc, &list);
   if (exe->source.kernels.n) cu_exeput_source(out, &exe->source, exe->alloc);

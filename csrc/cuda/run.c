@@ -357,15 +357,61 @@ static void cu_run_bind(const cuda_run *run, const plan_program *p, const cuda_a
   }
 }
 
-int cuda_run_program(cuda_run *run, const plan_program *p, const cuda_address *arguments, const cuda_address *results,
-                     cuda_address frame) {
-  assert(!p->interpreted && run->exe->codes[p->number].made);
-  cuda_address *addresses = BASE_ARRAY(&run->arena, cuda_address, p->n_buffers + (size_t)1);
-  if (!addresses) return base_oom(run->ctx.err, "a program's addresses");
-  cu_run_bind(run, p, arguments, results, frame, addresses);
-  for (uint32_t i = 0; i < p->n_steps; i++) {
+int cuda_run_steps(cuda_run *run, const plan_program *p, uint32_t from, uint32_t to, const cuda_address *addresses) {
+  assert(from <= to && to <= p->n_steps);
+  for (uint32_t i = from; i < to; i++) {
     TRY(cuda_profile_mark(run, p, i));
     TRY(cu_run_step(run, p, &p->steps[i], addresses));
   }
+  return 0;
+}
+
+/* All that the addresses of a program's buffers follow from, and what else a graph has in it. */
+static int cu_run_key(cuda_run *run, const cuda_address *arguments, const cuda_address *results, cuda_address frame,
+                      cuda_passage *at) {
+  const uint32_t n = at->p->n_arguments, m = at->p->n_results;
+  cuda_address *key = BASE_ARRAY(&run->arena, cuda_address, (size_t)n + m + 3);
+  if (!key) return base_oom(run->ctx.err, "a program's addresses");
+  for (uint32_t i = 0; i < n; i++) key[i] = arguments[i];
+  for (uint32_t i = 0; i < m; i++) key[n + i] = results[i];
+  key[n + m] = frame;
+  key[n + m + 1] = run->scratch;
+  key[n + m + 2] = (cuda_address)(uintptr_t)run->stop;
+  at->key = key;
+  at->n = (size_t)n + m + 3;
+  return 0;
+}
+
+/* Stretches are graphs, the steps in between the host's. */
+static int cu_run_stretches(cuda_run *run, cuda_passage *at) {
+  const cuda_code *code = &run->exe->codes[at->p->number];
+  uint32_t next = 0;
+  for (uint32_t i = 0; i < code->n_stretches; i++) {
+    bool done = false;
+    at->stretch = &code->stretches[i];
+    assert(next <= at->stretch->from && at->stretch->from < at->stretch->to);
+    TRY(cuda_run_steps(run, at->p, next, at->stretch->from, at->addresses));
+    TRY(cuda_graph_run(run, at, &done));
+    next = done ? at->stretch->to : at->stretch->from;
+    if (!done) continue;
+    TRY(interp_tick(&run->ctx, 1 << 6));
+  }
+  return cuda_run_steps(run, at->p, next, at->p->n_steps, at->addresses);
+}
+
+/* What is listed, or timed step by step, has no graphs. */
+int cuda_run_program(cuda_run *run, const plan_program *p, const cuda_address *arguments, const cuda_address *results,
+                     cuda_address frame) {
+  const cuda_code *code = &run->exe->codes[p->number];
+  assert(!p->interpreted && code->made);
+  cuda_address *addresses = BASE_ARRAY(&run->arena, cuda_address, p->n_buffers + (size_t)1);
+  cuda_passage at = {.p = p, .addresses = addresses};
+  if (!addresses) return base_oom(run->ctx.err, "a program's addresses");
+  cu_run_bind(run, p, arguments, results, frame, addresses);
+  if (code->n_stretches && !run->nodes && !run->marks) {
+    TRY(cu_run_key(run, arguments, results, frame, &at));
+    return cu_run_stretches(run, &at);
+  }
+  TRY(cuda_run_steps(run, p, 0, p->n_steps, addresses));
   return cuda_profile_mark(run, p, p->n_steps);
 }

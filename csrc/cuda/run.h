@@ -27,6 +27,9 @@ typedef struct cuda_run {
 /* Enqueues p's steps, and waits where the host must know something. Addresses are of the GPU's memory, one a leaf. */
 XLAC_MUST_USE int cuda_run_program(cuda_run *run, const plan_program *p, const cuda_address *arguments,
                                    const cuda_address *results, cuda_address frame);
+/* The same of its steps from `from` on before `to`, whose buffers lie at these addresses. */
+XLAC_MUST_USE int cuda_run_steps(cuda_run *run, const plan_program *p, uint32_t from, uint32_t to,
+                                 const cuda_address *addresses);
 /* Waits for what was enqueued; INTERRUPTED where the caller wants no more. */
 XLAC_MUST_USE int cuda_run_wait(cuda_run *run);
 /* Before copies to memory that is not pinned, which hold the thread up until they are done: waits for what other GPUs

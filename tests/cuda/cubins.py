@@ -1,4 +1,4 @@
-"""Machine code of printed kernels for each architecture by NVRTC, with ptxas' registers and spills; no GPU is needed.
+"""Machine code of printed kernels for each architecture by NVRTC, with ptxas' registers, spills and local memory; no GPU is needed.
 
     XLAC_CUDA_SIM_KEEP=FOLDER python tests/cuda/sweep.py SUITE...     leaves the sources of what the suites run
     python tests/cuda/cubins.py FOLDER [--only sm_90 ...] [--share N]     compiles them, each text once; every N-th with --share
@@ -60,6 +60,12 @@ def kernels(log):
     return [(name, number(r"Used (\d+) registers", text), number(r"(\d+) bytes spill", text), number(r"(\d+) bytes smem", text)) for name, text in KERNEL.findall(log)]
 
 
+def in_local_memory(log):
+    """Kernels with arrays of their own there: a table that each thread writes first, say. Spills are not counted."""
+    return [(name, frame) for name, text in KERNEL.findall(log)
+            for frame in re.findall(r"(\d+) bytes stack frame, 0 bytes spill stores", text) if int(frame)]
+
+
 def report(architecture, rows, seconds, n_sources):
     registers = sorted(r for _, _, r, _, _ in rows) or [0]
     spilled = [row for row in rows if row[3]]
@@ -89,6 +95,8 @@ def main():
             if code is None:
                 print(f"{architecture}: {path.name} is refused: {log[:600]}")
             rows += [(path, *row) for row in kernels(log)]
+            for name, frame in in_local_memory(log):
+                print(f"{architecture}: {name} of {path.name} has {frame} bytes of local memory")
         spilled = report(architecture, rows, time.process_time() - start, len(chosen))
         bad += len(spilled) if architecture == "sm_90" else 0
     sys.exit(1 if bad else 0)

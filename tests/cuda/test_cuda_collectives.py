@@ -225,3 +225,47 @@ def test_making_groups_fails_once(cuda):
     with pytest.raises(xlac.Error, match=r"device 0: .*NCCL says unhandled system error \(2\)"):
         exe(x)
     np.testing.assert_array_equal(exe(x), 2 * x)
+
+
+BETWEEN = """HloModule m, num_partitions=2
+f { a = f32[] parameter(0)
+ b = f32[] parameter(1)
+ ROOT c = f32[] add(a, b) }
+ENTRY e { x = f32[8,8] parameter(0)
+ w = f32[8,8] parameter(1)
+ d0 = f32[8,8] dot(x, w), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+ d1 = f32[8,8] dot(d0, w), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+ d2 = f32[8,8] dot(d1, w), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+ s = f32[8,8] all-reduce(d2), channel_id=1, replica_groups={{0,1}}, use_global_device_ids=true, to_apply=f
+ d3 = f32[8,8] dot(s, w), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+ d4 = f32[8,8] dot(d3, w), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+ ROOT d5 = f32[8,8] dot(d4, w), lhs_contracting_dims={1}, rhs_contracting_dims={0} }"""
+TURN = np.roll(np.eye(8, dtype=np.float32), 1, 0)
+SQUARE = np.arange(64, dtype=np.float32).reshape(8, 8)
+
+
+@pytest.mark.parametrize("refused", [False, True])
+def test_kernels_between_collectives_are_graphs(cuda, refused):
+    """From the second call on, on each device; what the driver has no graph for goes step by step on that device alone."""
+    exe, want = xlac.compile(BETWEEN, device="cuda", devices=2), np.asarray(xlac.compile(BETWEEN, devices=2)(SQUARE, TURN))
+    assert "meets other GPUs; what is in between is" in exe.explain("fusion")
+    names = ("cuLaunchKernel", "cuGraphLaunch", "ncclAllReduce")
+    for i in range(4):
+        if refused and i == 1:
+            cuda.fail("cuGraphInstantiateWithFlags:1:801")
+        before = [cuda.count(name) for name in names]
+        np.testing.assert_array_equal(exe(SQUARE, TURN), want)
+        cuda.fail(None)
+        assert [cuda.count(name) - n for name, n in zip(names, before)] == ([12, 0, 2] if i == 0 else [3, 3, 2] if refused else [0, 4, 2]), i
+
+
+def test_a_launch_of_a_graph_that_fails_on_one_device_ends_all_and_the_next_call_is_right(cuda):
+    exe = xlac.compile(BETWEEN, device="cuda", devices=2)
+    want = np.asarray(exe(SQUARE, TURN))
+    for n in range(1, 5):
+        np.testing.assert_array_equal(exe(SQUARE, TURN), want)
+        cuda.fail(f"cuGraphLaunch:{n}")
+        with pytest.raises(xlac.Error, match="launching a graph"):
+            exe(SQUARE, TURN)
+        cuda.fail(None)
+        np.testing.assert_array_equal(exe(SQUARE, TURN), want)

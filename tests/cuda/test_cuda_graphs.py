@@ -225,3 +225,94 @@ def test_what_a_call_whose_arrays_are_on_the_gpu_asks_of_the_driver(cuda):
     got = exe(*args)
     assert [cuda.count(name) - n for name, n in zip(ASKED, before)] == [1, 1, len(args) + 1, 0, 0, 0, 0, 0, 0]
     assert np.asarray(got).tobytes() == want.tobytes()
+
+
+def dots(first, operand, n=3):
+    """Kernels of products, one behind the other, and the name of the last."""
+    names = [operand, *(f"d{first + i}" for i in range(n))]
+    return "".join(f" {b} = f32[8,8] dot({a}, w), lhs_contracting_dims={{1}}, rhs_contracting_dims={{0}}\n" for a, b in zip(names, names[1:])), names[-1]
+
+
+def host_between(trips=None):
+    """Products, a call of Python's, and products; or these in a loop."""
+    before, last = dots(0, "x")
+    after, end = dots(3, "h")
+    body = f'{before} h = f32[8,8] custom-call({last}), custom_call_target="half"\n{after}'
+    if trips is None:
+        return f"HloModule m\nENTRY e {{ x = f32[8,8] parameter(0)\n w = f32[8,8] parameter(1)\n{body} ROOT r = f32[8,8] negate({end}) }}"
+    return f"""HloModule m
+body {{ s = (s32[], f32[8,8], f32[8,8]) parameter(0)
+ i = s32[] get-tuple-element(s), index=0
+ x = f32[8,8] get-tuple-element(s), index=1
+ w = f32[8,8] get-tuple-element(s), index=2
+ one = s32[] constant(1)
+ j = s32[] add(i, one)
+{body if trips < 100 else dots(0, "x", 9)[0]} ROOT t = (s32[], f32[8,8], f32[8,8]) tuple(j, {end if trips < 100 else "d8"}, w) }}
+condition {{ s = (s32[], f32[8,8], f32[8,8]) parameter(0)
+ i = s32[] get-tuple-element(s), index=0
+ n = s32[] constant({trips})
+ ROOT p = pred[] compare(i, n), direction=LT }}
+ENTRY e {{ x = f32[8,8] parameter(0)
+ w = f32[8,8] parameter(1)
+ zero = s32[] constant(0)
+ start = (s32[], f32[8,8], f32[8,8]) tuple(zero, x, w)
+ loop = (s32[], f32[8,8], f32[8,8]) while(start), condition=condition, body=body
+ ROOT r = f32[8,8] get-tuple-element(loop), index=1 }}"""
+
+
+@pytest.fixture
+def half():
+    xlac.register_custom_call("half", lambda v: v / 2)
+
+
+TURN = np.roll(np.eye(8, dtype=np.float32), 1, 0)
+SQUARE = np.arange(64, dtype=np.float32).reshape(8, 8)
+
+
+def test_what_is_between_two_steps_of_the_host_is_a_graph(cuda, half):
+    exe, want = xlac.compile(host_between(), device="cuda"), np.asarray(xlac.interpret(host_between(), SQUARE, TURN))
+    assert "is computed on the host; what is in between is" in exe.explain("fusion")
+    for i in range(4):
+        with Counts(cuda, *NAMES) as calls:
+            np.testing.assert_array_equal(exe(SQUARE, TURN), want)
+        assert calls.all[:2] == ([7, 0] if i == 0 else [0, 2]), i
+
+
+def test_the_same_in_a_loop_that_has_steps_of_the_host(cuda, half):
+    """From some trips on; the loop's two states have a graph each."""
+    exe, want = xlac.compile(host_between(20), device="cuda"), np.asarray(xlac.interpret(host_between(20), SQUARE, TURN))
+    for i in range(2):
+        with Counts(cuda, *NAMES) as calls:
+            np.testing.assert_array_equal(exe(SQUARE, TURN), want)
+        assert calls.all[1] == (2 * (20 - 9) if i == 0 else 2 * 20)
+
+
+def test_a_loop_of_too_many_trips_for_a_graph_is_a_graph_a_trip():
+    assert "there is too much in it; what is in between is" in xlac.compile(host_between(2000), device="cuda").explain("fusion")
+
+
+def test_a_stretch_that_the_driver_refuses_goes_step_by_step_and_the_others_do_not(cuda, half):
+    exe, want = xlac.compile(host_between(), device="cuda"), np.asarray(xlac.interpret(host_between(), SQUARE, TURN))
+    exe(SQUARE, TURN)
+    cuda.fail("cuGraphInstantiateWithFlags:1:801")
+    np.testing.assert_array_equal(exe(SQUARE, TURN), want)
+    cuda.fail(None)
+    with Counts(cuda, *NAMES) as calls:
+        np.testing.assert_array_equal(exe(SQUARE, TURN), want)
+    assert calls.all[:2] == [3, 1]
+
+
+def test_an_exception_between_two_stretches_leaves_the_next_call_right(cuda):
+    def fails(v):
+        if v[0, 0] < 0:
+            raise ValueError("not this one")
+        return v / 2
+
+    xlac.register_custom_call("half", fails)
+    exe = xlac.compile(host_between(), device="cuda")
+    for x in (SQUARE, SQUARE, -1 - SQUARE, SQUARE):
+        if x[0, 0] < 0:
+            with pytest.raises(Exception, match="not this one"):
+                exe(x, TURN)
+        else:
+            np.testing.assert_array_equal(exe(x, TURN), np.asarray(xlac.interpret(host_between(), x, TURN)))

@@ -190,6 +190,25 @@ tell(exe, x)""", begin=BEGIN, XLAC_CUDA_SIM_PATIENCE="1000")
     assert "rank 1 (process" in out and "has died" in out, out
 
 
+def test_a_rank_that_is_killed_between_graphs():
+    """Products on both sides of an exchange, in a loop that the hosts turn."""
+    started = processes.start(2, """
+import signal, threading
+dot = " {} = f32[8,8] dot({}, w), lhs_contracting_dims={{1}}, rhs_contracting_dims={{0}}\\n"
+program = text(37, 2000000000).replace("f32[37]", "f32[8,8]").replace("all-reduce(x)", "all-reduce(d)")
+quarter = ",".join("{" + ",".join("0.25" if i == j else "0" for i in range(8)) + "}" for j in range(8))
+products = f" w = f32[8,8] constant({{{quarter}}})\\n" + dot.format("b", "x") + dot.format("c", "b") + dot.format("d", "c")
+program = program.replace(" y = ", products + " y = ", 1)
+exe = xlac.compile(program, device="cuda", devices=2)
+assert "meets other GPUs; what is in between is" in exe.explain("fusion")
+if rank == 1: threading.Timer(2, os.kill, (os.getpid(), signal.SIGKILL)).start()
+tell(exe, np.ones((8, 8), np.float32))
+print(*counts("cuGraphLaunch"))""", begin=BEGIN, XLAC_CUDA_SIM_PATIENCE="1000")
+    (code, out, err), (killed, _, _) = processes.finish(started)
+    assert code == 0 and killed != 0, err
+    assert "rank 1 (process" in out and "has died" in out and int(out.split()[-1]) > 0, out
+
+
 def test_ctrl_c_on_one_rank_ends_all_and_the_next_call_is_right():
     said = processes.run(2, """
 import signal, threading

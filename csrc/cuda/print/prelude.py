@@ -334,7 +334,7 @@ def translated(chunk, name):
     chunk = re.sub(r"\b(__extension__|__inline|inline|extern|restrict)\b\s*", "", chunk)
     chunk = re.sub(r"\b_Bool\b", "bool", chunk)
     chunk = re.sub(r"\((math_\w+|base_narrow)\)\s*\{", r"\1{", chunk)
-    return re.sub(r"\bstatic\s+", "", chunk)
+    return re.sub(r"\bstatic\s+(?!const\b[^=;{]*\[)", "", chunk)
 
 
 def is_function(text):
