@@ -294,6 +294,16 @@ def test_channels_are_joined(t, parts, monkeypatch):
                   f"  ROOT r = {t}[{n},{all_ + 3}] pad(x, c), padding=0_0x1_2\n}}", x)
 
 
+@pytest.mark.parametrize("t", TYPES)
+@pytest.mark.parametrize("times,row", [(2, 1), (2, 3), (3, 2), (2, 16), (4, 16), (3, 5), (2, 64)])
+def test_rows_repeated(t, times, row):
+    """Nearest neighbours: no more than moves, of rows that are too short to be copied one by one, beside some that are not."""
+    rng = np.random.default_rng(row)
+    for n in (40, 2500):
+        x = numbers(rng, t, (n, row))
+        check(f"HloModule m\nENTRY e {{\n  x = {t}[{n},{row}] parameter(0)\n  ROOT r = {t}[{n},{times},{row}] broadcast(x), dimensions={{0,2}}\n}}", x)
+
+
 def test_channels_are_joined_without_a_pass_for_each():
     module = """HloModule m
 ENTRY e {

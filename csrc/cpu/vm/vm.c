@@ -26,6 +26,7 @@ enum {
   VM_STREAM_BYTES = 12 << 20, /* of a store; and ... */
   VM_STREAM_WORK = 2,         /* ... passes over each block: one alone writes where it reads anyway */
   VM_LONG_ROW = 1024,         /* elements: beyond, where a row begins and ends does not matter */
+  VM_SHORT_MOVE = 64,         /* bytes of a row that is not copied by itself */
   VM_CYCLE_BLOCKS = 64,       /* in a range, where rows are repeated, but ... */
   VM_SHARES = 16,             /* ... so many ranges for threads first */
   VM_GRAIN_WORK = 1 << 16     /* element operations that a thread should have */
@@ -565,11 +566,19 @@ static void vm_run_scalar(const cpu_vm *vm, const void *const *in, void *const *
   }
 }
 
+/* Whether rows are so short that copying each takes longer than machine code for many. */
+static bool vm_moves_by_cycles(const cpu_vm *vm) {
+  const kernel *k = vm->k;
+  int64_t bytes = (int64_t)base_dtype_bytes((base_dtype)k->values[k->stores[0].value].dtype);
+  bool has = cpu_native_has_cycles(vm->native) || cpu_native_has_cycles(vm->cycles);
+  return has && k->extents[k->rank - 1] * bytes <= VM_SHORT_MOVE;
+}
+
 /* One way to run for each kind of kernel. Small maps don't ask the pool at all. */
 void cpu_vm_run(const cpu_vm *vm, rt_pool *pool, const void *const *in, void *const *out, void *scratch, bool last) {
   int64_t count = vm->k->count, grain = vm_grain(vm);
   vm_map m = {vm, in, out, last && vm->n_work >= VM_STREAM_WORK && vm_may_stream(vm, in, out), NULL};
-  if (vm->move && vm_all_moved(vm, pool, in, out)) return;
+  if (vm->move && !vm_moves_by_cycles(vm) && vm_all_moved(vm, pool, in, out)) return;
   if (vm->scalar)
     vm_run_scalar(vm, in, out);
   else if (vm->k->reduction)
