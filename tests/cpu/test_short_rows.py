@@ -313,3 +313,24 @@ ENTRY e {
   ROOT r = u8[5000,4] concatenate(x, a), dimensions={1}
 }"""
     assert "kernel [5000,4] from 1 input" in str(xlac.compile(module).explain("kernels"))
+
+
+@pytest.mark.parametrize("t", ["s8", "u8", "s16", "u16", "s32", "u32", "s64", "u64", "pred"])
+@pytest.mark.parametrize("op", ["add", "multiply", "and", "or", "xor", "maximum", "minimum"])
+def test_whole_numbers_of_short_rows(t, op):
+    """Of rows of as many elements as a power of 2 neighbours are combined first; the order of whole numbers does not matter."""
+    rng = np.random.default_rng(len(op))
+    init = "true" if t == "pred" else "3"
+    for row in (2, 3, 4, 8, 12, 16, 32, 63):
+        for n in (2, 37, 1500):
+            x = numbers(rng, t, (n, row))
+            check(f"""HloModule m
+c {{ a = {t}[] parameter(0)
+  b = {t}[] parameter(1)
+  ROOT r = {t}[] {op}(a, b) }}
+ENTRY e {{
+  x = {t}[{n},{row}] parameter(0)
+  i = {t}[] constant({init})
+  y = {t}[{n},{row}] {"not" if t == "pred" else "negate"}(x)
+  ROOT r = {t}[{n}] reduce(y, i), dimensions={{1}}, to_apply=c
+}}""", x, eval_ok=True)

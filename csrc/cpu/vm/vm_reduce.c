@@ -384,6 +384,43 @@ static void vmr_column(int64_t rows, int64_t n, size_t bytes, const void *from, 
 }
 #undef VMR_COLUMN
 
+/* n elements, those at even places and those at odd ones. */
+#define VMR_APART(T)                                                                           \
+  do {                                                                                         \
+    for (int64_t i = 0; i < n / 2; i++)                                                        \
+      ((T *)even)[i] = ((const T *)from)[2 * i], ((T *)odd)[i] = ((const T *)from)[2 * i + 1]; \
+  } while (0)
+static void vmr_apart(int64_t n, size_t bytes, const void *from, void *restrict even, void *restrict odd) {
+  switch (bytes) {
+    case 1:
+      VMR_APART(uint8_t);
+      return;
+    case 2:
+      VMR_APART(uint16_t);
+      return;
+    case 4:
+      VMR_APART(uint32_t);
+      return;
+    default:
+      assert(bytes == 8);
+      VMR_APART(uint64_t);
+  }
+}
+#undef VMR_APART
+
+/* Of rows of as many elements as a power of 2, where the order does not matter: neighbours are combined, then those. */
+static bool vmr_fold_pairs(const vmr_acc *a, int64_t rows, int64_t n, const char *from) {
+  char even[VMR_LANES * 4] __attribute__((aligned(64))), odd[VMR_LANES * 4] __attribute__((aligned(64)));
+  base_dtype t = (base_dtype)a->sum->type;
+  if (n < 2 || (n & (n - 1)) || !(base_dtype_is_integer(t) || t == XLAC_PRED) || a->bytes > 8) return false;
+  for (; n > 1; n /= 2, from = a->lanes) {
+    vmr_apart(rows * n, a->bytes, from, even, odd);
+    const void *in[2] = {even, odd};
+    scalar_loop_run(&a->sum->combine, rows * n / 2, in, a->lanes);
+  }
+  return true;
+}
+
 /* Rows of a block to a result each, in the order of their elements. */
 static void vmr_fold_rows(const vmr_acc *a, int64_t rows, int64_t n, const char *value) {
   char wide[VMR_LANES * sizeof(float)] __attribute__((aligned(64))), next[VMR_LANES * 16] __attribute__((aligned(64)));
@@ -393,6 +430,7 @@ static void vmr_fold_rows(const vmr_acc *a, int64_t rows, int64_t n, const char 
     a->sum->fold->rows(rows, n, from, a->lanes);
     return;
   }
+  if (vmr_fold_pairs(a, rows, n, from)) return;
   for (int64_t j = 0; j < n; j++) {
     char *to = j ? next : a->lanes;
     vmr_column(rows, n, a->bytes, from + (size_t)j * a->bytes, to);
