@@ -32,14 +32,16 @@ math_c128 math_exp_c128(math_c128 x) {
 }
 
 math_c128 math_log_c128(math_c128 x) {
-  return math_log_is_tame_c128(x) ? math_log_tame_c128(x) : math_c99_log_c128(x);
+  math_dd square = math_squares(x.re, x.im);
+  return math_log_is_tame_c128(x, square) ? math_log_tame_c128(x, square) : math_c99_log_c128(x);
 }
 
 math_c128 math_log1p_c128(math_c128 x) {
   double a = x.re, b = x.im;
   if (!(__builtin_fabs(a) < 0x1p400 && __builtin_fabs(b) < 0x1p400)) return math_log_c128((math_c128){1 + a, b});
-  if (math_log1p_square_c128(x).hi < -0.5) return (math_c128){log(math_hypot(1 + a, b)), atan2(b, 1 + a)};
-  return math_log1p_tame_c128(x);
+  math_dd t = math_log1p_square_c128(x);
+  if (t.hi < -0.5) return (math_c128){log(math_hypot(1 + a, b)), atan2(b, 1 + a)};
+  return math_log1p_tame_c128(x, t);
 }
 
 math_c128 math_sqrt_c128(math_c128 x) {

@@ -508,11 +508,11 @@ double math_hypot(double x, double y) {
 /* Numbers whose products with each other lose nothing at either end of the exponents. */
 static bool math_is_tame(double v) {
   double size = __builtin_fabs(v);
-  return ((size >= 0x1p-250) & (size < 0x1p251)) | (v == 0);
+  return (size >= 0x1p-250 && size < 0x1p251) || v == 0;
 }
 static bool math_div_is_tame_c128(math_c128 x, math_c128 y) {
-  bool tame = math_is_tame(x.re) & math_is_tame(x.im) & math_is_tame(y.re) & math_is_tame(y.im);
-  return tame & (y.re * y.re + y.im * y.im > 0);
+  return math_is_tame(x.re) && math_is_tame(x.im) && math_is_tame(y.re) && math_is_tame(y.im) &&
+         y.re * y.re + y.im * y.im > 0;
 }
 static math_c128 math_div_tame_c128(math_c128 x, math_c128 y) {
   double size = y.re * y.re + y.im * y.im;
@@ -575,23 +575,20 @@ static math_c128 math_tanh_tame_c128(math_c128 x) {
 }
 
 /* Half the logarithm of |x|^2 as a pair of f64, unless nearly nothing of that is left beside 1. */
-static bool math_log_is_tame_c128(math_c128 x) {
+static bool math_log_is_tame_c128(math_c128 x, math_dd square) {
   double a = __builtin_fabs(x.re), b = __builtin_fabs(x.im);
-  math_dd square = math_squares(a, b);
   bool near = __builtin_fabs((square.hi - 1) + square.lo) < 0x1p-49;
   return (a < 0x1p500) & (b < 0x1p500) & (a + b > 0x1p-500) & !near;
 }
-static math_c128 math_log_tame_c128(math_c128 x) {
-  math_dd square = math_squares(__builtin_fabs(x.re), __builtin_fabs(x.im));
+static math_c128 math_log_tame_c128(math_c128 x, math_dd square) {
   return (math_c128){0.5 * math_log_apart(square.hi, square.lo / square.hi), atan2(x.im, x.re)};
 }
-/* log|1 + z| is half of log1p(2a + a^2 + b^2), a sum in which much may cancel near the circle |1 + z| = 1; it is not
- * below -0.5 here. */
+/* log|1 + z| is half of log1p(t), t = 2a + a^2 + b^2, a sum in which much may cancel near the circle |1 + z| = 1; it is
+ * not below -0.5 here. */
 static math_dd math_log1p_square_c128(math_c128 x) {
   return math_dd_add_f64(math_squares(x.re, x.im), 2 * x.re);
 }
-static math_c128 math_log1p_tame_c128(math_c128 x) {
-  math_dd t = math_log1p_square_c128(x);
+static math_c128 math_log1p_tame_c128(math_c128 x, math_dd t) {
   double u = 1 + t.hi, rest = math_pick(t.hi < 1, t.hi - (u - 1), 1 - (u - t.hi));
   return (math_c128){0.5 * math_log_apart(u, (rest + t.lo) / u), atan2(x.im, 1 + x.re)};
 }
