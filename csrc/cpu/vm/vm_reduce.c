@@ -205,21 +205,6 @@ static void vmr_take(const vm_block *b, vmr_acc *a, int64_t n, bool all) {
   }
 }
 
-/* Whole rows of an array as it lies, each no more than a block, to results begin .. end. */
-static void vmr_plain_rows(const vmr_run *r, const vm_block *b, const vmr_acc *a, int64_t begin, int64_t end) {
-  int64_t reduced = r->vm->k->reduction->reduced;
-  char init[16] __attribute__((aligned(16)));
-  assert(r->pieces == 1 && reduced <= r->vm->lanes);
-  base_convert((base_dtype)a->sum->type, init, (base_dtype)r->vm->insts[a->store->init].lane, b->values[a->store->init],
-               1);
-  for (int64_t at = begin, n = 0, some = r->ahead ? 1 : VMR_TOGETHER; at < end && !rt_pool_stopping(r->pool); at += n) {
-    n = some < end - at ? some : end - at;
-    vm_compute(b, at * reduced, reduced);
-    a->sum->fold->many(n, reduced, b->values[a->store->value], init, a->lanes);
-    vmr_store(r, a, at, n, a->lanes);
-  }
-}
-
 /* Whole blocks of an array as it lies, from iteration `at` on: gives where they end, at or before `to`. */
 static int64_t vmr_plain_blocks(const vmr_run *r, const vm_block *b, vmr_acc *a, int64_t at, int64_t to) {
   int64_t each = r->vm->lanes, some = VMR_PATIENCE * each;
@@ -230,6 +215,42 @@ static int64_t vmr_plain_blocks(const vmr_run *r, const vm_block *b, vmr_acc *a,
     at += n;
   }
   return at;
+}
+
+/* The sums of whole rows of an array as it lies that are longer than a block, as lanes one after the other. */
+static const char *vmr_plain_lanes(const vmr_run *r, const vm_block *b, const vmr_acc *a, int64_t row, int64_t n,
+                                   char *lanes) {
+  int64_t reduced = r->vm->k->reduction->reduced;
+  assert(reduced > r->vm->lanes && n <= VMR_TOGETHER);
+  for (int64_t i = 0; i < n; i++) {
+    vmr_acc one = *a;
+    one.lanes = lanes + i * VM_FOLD_BYTES;
+    one.valid = 0;
+    int64_t to = (row + i + 1) * reduced, at = vmr_plain_blocks(r, b, &one, to - reduced, to);
+    for (int64_t m = 0; at < to; at += m) {
+      m = vm_next_block(r->vm, at, to);
+      vm_compute(b, at, m);
+      vmr_take(b, &one, m, false);
+    }
+  }
+  return lanes;
+}
+
+/* Whole rows of an array as it lies to results begin .. end: some at a time by the fold for many rows. */
+static void vmr_plain_rows(const vmr_run *r, const vm_block *b, const vmr_acc *a, int64_t begin, int64_t end) {
+  int64_t reduced = r->vm->k->reduction->reduced, some = r->ahead ? 1 : VMR_TOGETHER;
+  bool is_long = reduced > r->vm->lanes;
+  char init[16] __attribute__((aligned(16))), lanes[VMR_TOGETHER * VM_FOLD_BYTES] __attribute__((aligned(64)));
+  assert(r->pieces == 1);
+  base_convert((base_dtype)a->sum->type, init, (base_dtype)r->vm->insts[a->store->init].lane, b->values[a->store->init],
+               1);
+  for (int64_t at = begin, n = 0; at < end && !rt_pool_stopping(r->pool); at += n) {
+    n = some < end - at ? some : end - at;
+    if (!is_long) vm_compute(b, at * reduced, reduced);
+    const char *from = is_long ? vmr_plain_lanes(r, b, a, at, n, lanes) : b->values[a->store->value];
+    a->sum->fold->many(n, is_long ? VM_FOLD_BYTES / (int64_t)a->bytes : reduced, from, init, a->lanes);
+    vmr_store(r, a, at, n, a->lanes);
+  }
 }
 
 /* One result (or a piece of it) of each store from a run of iterations. A run that is to stop ends early; what it
@@ -566,7 +587,7 @@ static void vmr_units(void *ctx, size_t begin, size_t end) {
     vmr_rows(r, &b, &all, (int64_t)begin, (int64_t)end);
     return;
   }
-  if (r->vm->plain && r->pieces == 1 && r->vm->k->reduction->reduced <= r->vm->lanes) {
+  if (r->vm->plain && r->pieces == 1) {
     vmr_plain_rows(r, &b, &all.of[0], (int64_t)begin, (int64_t)end);
     return;
   }
@@ -652,7 +673,8 @@ vm_cut vm_reduce_cut(const cpu_vm *vm) {
   c.blocks = red->inner == 1 || c.runs > 1 ? 1 : (red->inner + vm->lanes - 1) / vm->lanes;
   int64_t each = c.piece * (red->inner < vm->lanes ? red->inner : vm->lanes);
   c.grain = (1 << 16) / (each * vm->k->n_values + 1) + 1;
-  if (vm->plain && red->reduced <= vm->lanes) c.grain = (c.grain + VMR_TOGETHER - 1) / VMR_TOGETHER * VMR_TOGETHER;
+  int64_t rows = red->reduced <= vm->lanes ? VMR_TOGETHER : VMR_TOGETHER / 2;
+  if (vm->plain && c.pieces == 1 && red->outer >= 4 * rows) c.grain = (c.grain + rows - 1) / rows * rows;
   c.units = red->outer * c.pieces * c.blocks;
   return c;
 }
