@@ -242,6 +242,20 @@ def test_sums_along_single_elements_between_sums_of_rows_are_part_of_their_kerne
     assert near(program, 40, 512, "f32").count("__global__") == 1
 
 
+@pytest.mark.parametrize("axis, sizes, packed", [(0, (5, 3, 8), True), (1, (8, 16, 40), True), (1, (6, 18, 40), False), (1, (4, 12, 48), False)])
+def test_arrays_put_one_behind_the_other_are_read_by_accesses_of_16_bytes(axis, sizes, packed):
+    """Where neighbours are all of one array: what another one has is not read."""
+    shapes = [(s, 64) if axis == 0 else (24, s) for s in sizes]
+    dims = [16, 64] if axis == 0 else [24, 64]
+    params = "".join(f" p{i} = bf16[{a},{b}] parameter({i})\n" for i, (a, b) in enumerate(shapes))
+    shape = f"bf16[{dims[0]},{dims[1]}]"
+    program = f"HloModule m\nENTRY e {{\n{params} c = {shape} concatenate(p0, p1, p2), dimensions={{{axis}}}\n ROOT r = {shape} negate(c)\n}}"
+    exe = xlac.compile(program, device="cuda")
+    xs = [np.random.default_rng(i).standard_normal(s).astype(TYPES["bf16"]) for i, s in enumerate(shapes)]
+    assert np.asarray(exe(*xs)).tobytes() == np.asarray(xlac.interpret(program, *xs)).tobytes()
+    assert (exe.explain("fusion").count("*(const pack<uint16_t, 8> *)") == 3) == packed
+
+
 def test_large_arrays_have_two_accesses_of_a_thread_on_their_way():
     """Before the first of them is used; with and without a rest."""
     for n in (1 << 20, (1 << 20) + 1028):

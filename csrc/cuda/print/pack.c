@@ -22,8 +22,13 @@ static bool cu_pack_lies(const kernel *k, const kernel_index *index, uint32_t n)
   return true;
 }
 
+/* Whether n neighbours are in it all or none. */
+static bool cu_pack_is_whole(const kernel *k, const kernel_box *box, uint32_t n) {
+  return !box || (box->from[k->rank - 1] % n == 0 && box->to[k->rank - 1] % n == 0);
+}
+
 static bool cu_pack_takes_load(const kernel *k, const kernel_value *v, uint32_t n) {
-  return v->kind == KERNEL_LOAD && !v->box && v->n_in == 0 && cu_pack_lies(k, v->index, n);
+  return v->kind == KERNEL_LOAD && v->n_in == 0 && cu_pack_is_whole(k, v->box, n) && cu_pack_lies(k, v->index, n);
 }
 
 bool cuda_print_is_packed(const cuda_print *x, uint32_t i) {
@@ -104,9 +109,13 @@ static void cu_pack_put_loads(cuda_print *x) {
     cu_pack_type(x, (base_dtype)v->dtype, type);
     if (!x->packs) base_putf(x->out, "  const %s p%u = ", type, (unsigned)i);
     if (x->packs) base_putf(x->out, "  p%u[w] = ", (unsigned)i);
-    base_putf(x->out, "*(const %s *)&((const %s *)in%u)[", type, cuda_type((base_dtype)v->dtype), (unsigned)v->buffer);
+    if (v->box) cuda_print_box(x, v->box);
+    base_putf(x->out, "%s*(const %s *)&((const %s *)in%u)[", v->box ? " ? " : "", type, cuda_type((base_dtype)v->dtype),
+              (unsigned)v->buffer);
     cuda_print_index(x, v->index, "idx");
-    BASE_PUT(x->out, "];\n");
+    BASE_PUT(x->out, "]");
+    if (v->box) base_putf(x->out, " : %s{}", type);
+    BASE_PUT(x->out, ";\n");
   }
 }
 

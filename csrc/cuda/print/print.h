@@ -75,6 +75,8 @@ void cuda_print_combine(cuda_print *x, scalar_code code, base_dtype t, const cha
 void cuda_print_choose_pack(cuda_print *x);
 /* Whether value number i is loaded with its neighbours, as "p<i>". */
 bool cuda_print_is_packed(const cuda_print *x, uint32_t i);
+/* Whether the iteration is in the box, as a condition. */
+void cuda_print_box(cuda_print *x, const kernel_box *box);
 /* Sets x->packs, where a thread had better have several, and declares them. */
 void cuda_print_choose_packs(cuda_print *x);
 /* The indexes, values and stores of iteration number `n`, an expression of type idx, and of those that are one with it;

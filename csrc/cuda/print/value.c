@@ -38,7 +38,7 @@ void cuda_print_index(cuda_print *x, const kernel_index *index, const char *type
 }
 
 /* "i0 >= 2 && i0 < 10": only what the extents don't say. */
-static void cu_value_put_box(cuda_print *x, const kernel_box *box) {
+void cuda_print_box(cuda_print *x, const kernel_box *box) {
   bool some = false;
   for (uint32_t d = 0; d < x->k->rank; d++) {
     if (box->from[d] > 0)
@@ -202,7 +202,7 @@ static void cu_value_put_load(cuda_print *x, uint32_t i) {
   }
   const char *c = cuda_type((base_dtype)v->dtype);
   if (v->box) {
-    cu_value_put_box(x, v->box);
+    cuda_print_box(x, v->box);
     BASE_PUT(x->out, " ? ");
   }
   base_putf(x->out, "((const %s *)in%u)[", c, (unsigned)v->buffer);
@@ -287,7 +287,7 @@ void cuda_print_value(cuda_print *x, uint32_t i) {
       cuda_print_constant(x, (base_dtype)v->dtype, v->data);
       break;
     case KERNEL_PICK:
-      cu_value_put_box(x, v->pick);
+      cuda_print_box(x, v->pick);
       base_putf(x->out, " ? v%u : v%u", (unsigned)v->in[0], (unsigned)v->in[1]);
       break;
     case KERNEL_OP:
