@@ -907,6 +907,48 @@ v2 = f32[] load in2[0 + {second}]
     assert np.array_equal(got, want, equal_nan=True)
 
 
+@pytest.mark.parametrize("direction", ["EQ", "NE", "LT", "LE", "GT", "GE"])
+@pytest.mark.parametrize("index, other", [
+    ("index[-3 + 1*i0]", "index[0 + 1*i1]"), ("index[0 + 1*i0 + -1*i1]", "constant(-5)"), ("index[8589934592 + 1*i0]", "index[8589934590 + 1*i1]"),
+    ("index[0 + 1*i1]", "constant(4294967301)"), ("index[2147483640 + 1*i0]", "index[2147483645 + 1*i1]"), ("index[-2147483648 + 1*i1]", "constant(-2147483648)"),
+    ("constant(7)", "index[0 + 1*i1]")])
+def test_indexes_of_64_bits_have_the_bits_of_the_reference(index, other, direction):
+    """They are of 32 bits where that is enough for all that becomes of them: compared, converted, summed or stored."""
+    x = np.random.default_rng(1).standard_normal(40 * 133).astype(np.float32)
+    head = f"""kernel [40,133] from 1 input
+v0 = f32[] load in0[0 + 133*i0 + 1*i1]
+v1 = s64[] {index}
+v2 = s64[] {other}
+v3 = s64[] abs(v1)
+v4 = pred[] compare(v1, v2), direction={direction}
+v5 = pred[] compare(v3, v2), direction={direction}
+v6 = pred[] xor(v4, v5)
+v7 = f32[] constant(-1)
+v8 = f32[] select(v6, v0, v7)
+"""
+    every = "[0 + 133*i0 + 1*i1]"
+    agree(head + f"store out0{every} v8\n", x)
+    for to in ("f32", "f64", "u64", "s8", "u16", "bf16"):
+        agree(head + f"v9 = {to}[] convert(v3)\nstore out0{every} v8\nstore out1{every} v9\n", x)
+    agree(head + f"v9 = s64[] add(v1, v2)\nstore out0{every} v8\nstore out1{every} v9\n", x)
+    agree(head + f"store out0{every} v8\nstore out1{every} v3\n", x)
+    agree(head + f"store out0{every} v8\nstore out1{every} v1\n", x)
+
+
+def test_causal_masks_compare_32_bits(level):
+    text = xlac.compile_stage("""HloModule m
+ENTRY e {
+  x = f32[200,200] parameter(0)
+  i = s64[200,200] iota(), iota_dimension=0
+  j = s64[200,200] iota(), iota_dimension=1
+  p = pred[200,200] compare(i, j), direction=GE
+  z = f32[] constant(-inf)
+  b = f32[200,200] broadcast(z), dimensions={}
+  ROOT r = f32[200,200] select(p, x, b)
+}""", "assembly")
+    assert {"avx512": "vpcmpd", "avx2": "vpcmpgtd"}[level] in text and "vpmovsxdq" not in text
+
+
 def test_an_empty_part_of_a_row_reads_nothing():
     """A load whose box is one column lies, for the others, far outside of its array."""
     text = """kernel [2,100000] from 2 inputs

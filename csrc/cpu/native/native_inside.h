@@ -76,6 +76,10 @@ struct cpu_native_loop {
  * way, memory is short, or (unless `any`) the VM has a better one. */
 const kernel *nat_flatten(const kernel *k, const nat_target *target, bool any, base_arena *arena);
 
+/* --- narrow.c --- */
+/* k with indexes of 32 bits where they had 64 for nothing; k itself where there are none, or memory is short. */
+const kernel *nat_narrow(const kernel *k, base_arena *arena);
+
 /* --- cut.c --- */
 enum { NAT_CUT_PARTS = 12 };
 /* Boxes of k's iterations between the edges of its own boxes, and k within each of them: as many as it returns, of room

@@ -279,6 +279,7 @@ static bool store_goes_by_cycles(const cpu_native_kernel *cycle) {
 /* Where rows are short, those of the same iterations may be longer, and most of them cycles. */
 const cpu_native_kernel *cpu_native_make(cpu_native_store *s, const kernel *k, base_arena *arena) {
   if (!s || s->pages || k->count < NATIVE_MIN_COUNT) return NULL;
+  k = nat_narrow(k, arena);
   bool short_rows = store_is_short(k);
   cpu_native_kernel *n = NULL;
   if (!short_rows || store_rows_are_worth(k)) n = store_make(s, k, short_rows, arena);
@@ -349,9 +350,15 @@ static bool store_put_flat(base_text *out, const kernel *k, const nat_target *ta
 
 bool cpu_native_put(base_text *out, const kernel *k, base_alloc alloc) {
   const nat_target *target = nat_target_of();
+  base_arena scratch;
   if (!target) return false;
-  if ((!store_is_short(k) || store_rows_are_worth(k)) && store_put_kernel(out, k, target, alloc)) return true;
-  return store_is_short(k) && store_put_flat(out, k, target, alloc);
+  base_arena_init(&scratch, alloc);
+  k = nat_narrow(k, &scratch);
+  bool is_short = store_is_short(k);
+  bool ok = (!is_short || store_rows_are_worth(k)) && store_put_kernel(out, k, target, alloc);
+  ok = ok || (is_short && store_put_flat(out, k, target, alloc));
+  base_arena_free(&scratch);
+  return ok;
 }
 
 bool cpu_native_does_all(const cpu_native_kernel *n) {
