@@ -48,7 +48,7 @@ LEVELS = {
     **dict.fromkeys(("cpu/window/window_scan", "cpu/vm/vm_scan"), LOOPS + " -falign-loops=32"),
     "cpu/fft/fft_lanes": ONE_COPY,
     "cpu/vm/vm_fast": ONCE,  # the ends of folds, and loops that are the same
-    **dict.fromkeys(("cpu/native/cycle", "cpu/native/emit_spread", "cpu/native/flatten", "cpu/native/narrow"), SMALL),
+    **dict.fromkeys(("cpu/native/cycle", "cpu/native/emit_spread", "cpu/native/flatten"), SMALL),
     **dict.fromkeys([f"cpu/native/{part}" for part in
                      ("body", "emit", "loop", "lower", "masks", "saved", "store", "x86")], PLAIN),  # a compiler
     "cpu/threaded/list.c": PLAIN,  # what it writes is run by others

@@ -486,7 +486,6 @@
 #include "cpu/native/lower_op.c"
 #include "cpu/native/lower_read.c"
 #include "cpu/native/masks.c"
-#include "cpu/native/narrow.c"
 #include "cpu/native/neon.c"
 #include "cpu/native/perf_map.c"
 #include "cpu/native/run.c"

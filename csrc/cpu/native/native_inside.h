@@ -75,8 +75,6 @@ struct cpu_native_loop {
 /* k with its last dimensions, which are short, as one: the same iterations in the same order. NULL where there is no
  * way, memory is short, or (unless `any`) the VM has a better one. */
 const kernel *nat_flatten(const kernel *k, const nat_target *target, bool any, base_arena *arena);
-
-/* --- narrow.c --- */
 /* k with indexes of 32 bits where they had 64 for nothing; k itself where there are none, or memory is short. */
 const kernel *nat_narrow(const kernel *k, base_arena *arena);
 
