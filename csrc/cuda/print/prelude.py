@@ -198,7 +198,7 @@ BUILTINS = {"__builtin_fabsf": "fabsf", "__builtin_fabs": "fabs", "__builtin_cop
             "__builtin_ldexp": "ldexp", "__builtin_rint": "rint", "__builtin_frexp": "frexp", "__builtin_sqrtf": "sqrtf", "__builtin_sqrt": "sqrt", "__builtin_fmaf": "fmaf", "__builtin_fma": "fma"}
 LIBM = set("fabs fabsf copysign copysignf sqrt sqrtf fma fmaf floor ceil exp log log1p expm1 sin cos tan asin acos atan atan2 sinh cosh tanh "
            "asinh acosh atanh cbrt pow fmod fmodf erf erfc tgamma lgamma fmax fmin ldexp frexp hypot rint".split())
-KEYWORDS = set("return if else for while do break continue const static int unsigned long double float bool void char short sizeof struct union "
+KEYWORDS = set("alignas return if else for while do break continue const static int unsigned long double float bool void char short sizeof struct union "
                "enum typedef true false switch case default signed int8_t int16_t int32_t int64_t uint8_t uint16_t uint32_t uint64_t "
                "size_t __int128".split())
 
@@ -334,7 +334,27 @@ def translated(chunk, name):
     chunk = re.sub(r"\b(__extension__|__inline|inline|extern|restrict)\b\s*", "", chunk)
     chunk = re.sub(r"\b_Bool\b", "bool", chunk)
     chunk = re.sub(r"\((math_\w+|base_narrow)\)\s*\{", r"\1{", chunk)
+    chunk = woven(chunk)
     return re.sub(r"\bstatic\s+(?!const\b[^=;{]*\[)", "", chunk)
+
+
+TABLES = re.compile(r"static const float\s+((?:\w+\[16\]\s*=\s*\{[^{}]*\},?\s*){2,});")
+
+
+def woven(chunk):
+    """Tables that are read at one place each become one, whose rows lie together: a few wide accesses of one address."""
+    found = TABLES.search(chunk)
+    if not found:
+        return chunk
+    tables = re.findall(r"(\w+)\[16\]\s*=\s*\{([^{}]*)\}", found.group(1))
+    columns = [[number.strip() for number in numbers.split(",")] for _, numbers in tables]
+    assert all(len(column) == 16 for column in columns)
+    rows = ", ".join("{" + ", ".join(row) + "}" for row in zip(*columns))
+    rest = chunk[found.end():]
+    for k, (name, _) in enumerate(tables):
+        rest = re.sub(rf"\b{name}\[([^\]]*)\]", rf"rows[\1][{k}]", rest)
+    width = 4 * ((len(tables) + 3) // 4)
+    return f"{chunk[:found.start()]}alignas(16) static const float rows[16][{width}] = {{{rows}}};{rest}"
 
 
 def is_function(text):
