@@ -377,10 +377,12 @@ static uint32_t nat_low_power(nat_body *b, uint32_t w, uint32_t *x, uint32_t y, 
   return r;
 }
 
-/* (1 + t)^y, t a multiple of 2^6 and lanes of 2 bytes, of 2^7 and 4, or of 2^8 and 8: 1 + y t (1 + (y - 1) t/2 (1 + (y
- * - 2) t/3
- * ...)), of which the factor by the next t is a multiple of all that lanes hold. An odd number is divided by through
- * its inverse; what dividing by 2 and by 4 takes from above is a multiple of it again by the outermost t. */
+/* (1 + t)^y, t a multiple of 2^6 and lanes of 2 bytes, of 2^7 and 4, or of 2^8 and 8, as a series:
+ *
+ *    1 + y t (1 + (y - 1) t/2 (1 + (y - 2) t/3 ...))
+ *
+ * of which the factor by the next t is a multiple of all that lanes hold. An odd number is divided by through its
+ * inverse; what dividing by 2 and by 4 takes from above is a multiple of it again by the outermost t. */
 static uint32_t nat_power_near_one(nat_body *b, uint32_t w, uint32_t t, uint32_t y) {
   static const uint64_t inverses[] = {
       [1] = 1, [3] = 0xAAAAAAAAAAAAAAAB, [5] = 0xCCCCCCCCCCCCCCCD, [7] = 0x6DB6DB6DB6DB6DB7};
