@@ -222,33 +222,47 @@ MATH_INLINE float MF(cosh_inline)(float x) {
   return 2 * (sum + rest);
 }
 
-/* Up to 0.75 1 - erf(x); beyond e^-a^2 times a polynomial in 1 / (a + 1/2), over a + 1/2, a = |x|: the polynomial's
- * value lies in 0.58 to 0.65, so that how the quotient was rounded hardly matters. It is 0 from 10.06 on. */
+/* e^-x^2 times e^x^2 erfc(x), which changes slowly: by interval, as in tanh, four from each power of two to the next of
+ * 1 + |x|. At 0 it is 1. A result is 0 from 10.06 on. */
 MATH_INLINE float MF(erfc_inline)(float x) {
-  float a = MF(bound)(__builtin_fabsf(x), 0, 10.1f), square = a * a, low = MF_FMA(a, a, -square), p = -0x1.2ac582p-17f;
-  p = MF_FMA(p, square, 0x1.cc1a02p-14f);
-  p = MF_FMA(p, square, -0x1.ba61dap-11f);
-  p = MF_FMA(p, square, 0x1.55ec1p-8f);
-  p = MF_FMA(p, square, -0x1.b82308p-6f);
-  p = MF_FMA(p, square, 0x1.ce2ea8p-4f);
-  p = MF_FMA(p, square, -0x1.812744p-2f);
-  p = MF_FMA(p, square, 0x1.06eba8p-3f);
-  float one = 1 - x, near = one + MF_FMA(-x, p, (1 - one) - x);
-  float d = a + 0.5f, dl = a - (d - 0.5f), inverse = 1 / d, t = inverse - 0.453125f, q = 0x1.799336p-2f;
-  q = MF_FMA(q, t, -0x1.2b604ap-2f);
-  q = MF_FMA(q, t, -0x1.4c8004p-5f);
-  q = MF_FMA(q, t, 0x1.c7482ep-3f);
-  q = MF_FMA(q, t, -0x1.b65572p-3f);
-  q = MF_FMA(q, t, 0x1.dc30eap-5f);
-  q = MF_FMA(q, t, 0x1.33036p-3f);
-  q = MF_FMA(q, t, -0x1.fc0594p-3f);
-  q = MF_FMA(q, t, 0x1.6fbd5p-5f);
-  q *= t;
-  float c = 0x1.487f44p-1f + q, cl = ((0x1.487f44p-1f - c) + q) + 0x1.614332p-26f;
+  static const float
+      center[16] = {0x1.400b3cp+0f, 0x1.bfe88ap+0f, 0x1.200c22p+1f, 0x1.5ff8f2p+1f, 0x1.c01702p+1f, 0x1.2003dep+2f,
+                    0x1.60046cp+2f, 0x1.a00204p+2f, 0x1.ffe25p+2f,  0x1.318094p+3f, 0x1.318094p+3f, 0x1.318094p+3f,
+                    0x0p+0f,        0x1.801658p-2f, 0x1.3ffd6ep-1f, 0x1.c009fp-1f},
+      value[16] = {0x1.789d3p-2f,  0x1.23dc0ep-2f, 0x1.d9331ap-3f, 0x1.8ca5dap-3f, 0x1.3dfb64p-3f, 0x1.f5ac3p-4f,
+                   0x1.9d8586p-4f, 0x1.5f741ap-4f, 0x1.1eb924p-4f, 0x1.e18108p-5f, 0x1.e18108p-5f, 0x1.e18108p-5f,
+                   0x1p+0f,        0x1.5f21d2p-1f, 0x1.1d17d2p-1f, 0x1.db6e38p-2f},
+      c1[16] = {-0x1.ab97ap-3f,  -0x1.0c5244p-3f, -0x1.6a57fep-4f, -0x1.030e64p-4f, -0x1.526678p-5f, -0x1.aa3402p-6f,
+                -0x1.2385a8p-6f, -0x1.a6dedap-7f, -0x1.1a788ep-7f, -0x1.8f2c4ep-8f, -0x1.8f2c4ep-8f, -0x1.8f2c4ep-8f,
+                -0x1.20dd72p+0f, -0x1.3a523ap-1f, -0x1.bacp-2f,    -0x1.43627ep-2f},
+      c2[16] = {0x1.b55432p-4f, 0x1.c902f4p-5f,  0x1.05fbc8p-5f,  0x1.43c9ap-6f,   0x1.5d28e2p-7f,  0x1.62b41p-8f,
+                0x1.9516cap-9f, 0x1.f757f8p-10f, 0x1.143f34p-10f, 0x1.493046p-11f, 0x1.493046p-11f, 0x1.493046p-11f,
+                0x1.fffe4ep-1f, 0x1.d27842p-2f,  0x1.2579dcp-2f,  0x1.80e388p-3f},
+      c3[16] = {-0x1.9b3ac4p-5f,  -0x1.6ce39ep-6f,  -0x1.6851e6p-7f,  -0x1.8501ap-8f,
+                -0x1.5e0f72p-9f,  -0x1.217ae4p-10f, -0x1.158842p-11f, -0x1.286f1ap-12f,
+                -0x1.0c2db8p-13f, -0x1.0e15dp-14f,  -0x1.0e15dp-14f,  -0x1.0e15dp-14f,
+                -0x1.80fe38p-1f,  -0x1.2e725p-2f,   -0x1.59c7acp-3f,  -0x1.9d45e2p-4f},
+      c4[16] = {0x1.687dd8p-6f,  0x1.1390fcp-7f,  0x1.da0d98p-9f,  0x1.c2e88p-10f,  0x1.55d8fap-11f, 0x1.cfe2dcp-13f,
+                0x1.77369ap-14f, 0x1.59a70cp-15f, 0x1.0293d6p-16f, 0x1.b8ee6cp-18f, 0x1.b8ee6cp-18f, 0x1.b8ee6cp-18f,
+                0x1.fc61cp-2f,   0x1.6104eep-3f,  0x1.72db04p-4f,  0x1.981b38p-5f},
+      c5[16] = {-0x1.2e2466p-7f,  -0x1.90e5d8p-9f,  -0x1.2f85acp-10f, -0x1.fcf948p-12f,
+                -0x1.4dac8cp-13f, -0x1.732c6ap-15f, -0x1.fa22cep-17f, -0x1.947d88p-18f,
+                -0x1.fb863ap-20f, -0x1.63fe96p-21f, -0x1.63fe96p-21f, -0x1.63fe96p-21f,
+                -0x1.1f0b6ep-2f,  -0x1.7c5852p-4f,  -0x1.70a27p-5f,   -0x1.7ad664p-6f},
+      c6[16] = {0x1.d751c8p-9f,  0x1.12f66ap-10f, 0x1.71584cp-12f, 0x1.14edbep-13f, 0x1.368daep-15f, 0x1.1f3e8ep-17f,
+                0x1.4d8886p-19f, 0x1.cdf7b4p-21f, 0x1.e18116p-23f, 0x1.1d641ep-24f, 0x1.1d641ep-24f, 0x1.1d641ep-24f,
+                0x1.ad315ap-4f,  0x1.7a61a2p-5f,  0x1.54b328p-6f,  0x1.492a34p-7f};
+  float a = MF(bound)(__builtin_fabsf(x), 0, 10.1f), square = a * a, low = MF_FMA(a, a, -square);
+  int32_t i = (int32_t)(base_f32_bits(1 + a) >> 21);
+  float d = a - center[i & 15], p = c6[i & 15];
+  p = MF_FMA(p, d, c5[i & 15]);
+  p = MF_FMA(p, d, c4[i & 15]);
+  p = MF_FMA(p, d, c3[i & 15]);
+  p = MF_FMA(p, d, c2[i & 15]);
+  p = MF_FMA(p, d, c1[i & 15]);
+  float c = MF_FMA(p, d, value[i & 15]), cl = MF_FMA(p, d, value[i & 15] - c);
   MF(exp_parts) e = MF(exp_reduced)(-square);
-  float n = e.h * c, nl = MF_FMA(e.h, c, -n) + (e.h * MF_FMA(-low, c, cl) + e.l * c), far = n * inverse;
-  far = MF_FMA(MF_FMA(-far, d, n) + MF_FMA(-far, dl, nl), inverse, far);
-  far = MF(exp_scaled)((MF(exp_parts)){far, 0, e.k, e.t}, -square);
-  far = x < 0 ? 2 - far : far;
-  return __builtin_fabsf(x) < 0.75f ? near : far;
+  float n = e.h * c, nl = MF_FMA(e.h, c, -n) + (e.h * MF_FMA(-low, c, cl) + e.l * c);
+  float far = MF(exp_scaled)((MF(exp_parts)){n + nl, 0, e.k, e.t}, -square);
+  return x < 0 ? 2 - far : far;
 }
