@@ -189,7 +189,7 @@ MATH_INLINE math_c64 math_conj_c64(math_c64 x) {
 #define math_square(x) MATH_CPLX(square, x)(x)
 #define math_erf(x) _Generic((x), float: MATH_FUSED(erf_f32), double: math_erf_f64)(x)
 #define math_erfc(x) _Generic((x), float: MATH_FUSED(erfc_f32), double: math_erfc_f64)(x)
-#define math_erf_inv(x) MATH_REAL(erf_inv, x)(x)
+#define math_erf_inv(x) _Generic((x), float: MATH_FUSED(erf_inv_f32), double: math_erf_inv_f64)(x)
 #define math_lgamma(x) MATH_REAL(lgamma, x)(x)
 #define math_digamma(x) MATH_REAL(digamma, x)(x)
 #define math_bessel_i1e(x) MATH_REAL(bessel_i1e, x)(x)

@@ -1,7 +1,7 @@
-/* Elementary functions of f32: exp, expm1, log, log1p, tanh, logistic, cosh, erf and erfc in f32 (math_f32_fma.h),
- * within 0.97 ulp; the others in f64, within 0.51 ulp or so. No branches or calls, so that loops over them vectorise.
- * Polynomials are interpolated at Chebyshev nodes; the error quoted is relative. Where f64 libm is named, its result is
- * rounded once. Thread-safe: pure functions of their arguments in round-to-nearest mode. */
+/* Elementary functions of f32: exp, expm1, log, log1p, tanh, logistic, cosh, erf, erfc and erf_inv in f32
+ * (math_f32_fma.h), within 0.97 ulp; the others in f64, within 0.51 ulp or so. No branches or calls, so that loops over
+ * them vectorise. Polynomials are interpolated at Chebyshev nodes; the error quoted is relative. Where f64 libm is
+ * named, its result is rounded once. Thread-safe: pure functions of their arguments in round-to-nearest mode. */
 #ifndef XLAC_BASE_MATH_MATH_F32_H
 #define XLAC_BASE_MATH_MATH_F32_H
 
@@ -185,44 +185,6 @@ MATH_INLINE float math_cos_f32(float x) {
 MATH_INLINE float math_tan_f32(float x) {
   double q, y = math_anywhere_f32(x, &q);
   return x == 0 ? x : (float)math_tan_turned(y, q);
-}
-
-/* The inverse of erf: x times a polynomial in w = -log(1 - x^2), error 2^-39, or from w = 5 on in its root, error
- * 2^-35. */
-MATH_INLINE float math_erf_inv_f32(float x) {
-  double v = x, a = __builtin_fabs(v), w = -math_log_narrow(a < 1 ? (1 - v) * (1 + v) : 0.5);
-  double t = (w - 2.5) * 0.4, u = (__builtin_sqrt(w) - 0x1.96fcb347be75bp+1) * 0x1.0f53222fd44e7p+0;
-  double p = 0x1.5eccb43892d93p-23;
-  p = p * t - 0x1.b1c4c5c0405bep-25;
-  p = p * t - 0x1.e1f5211a1b1dap-20;
-  p = p * t + 0x1.9f7032af4baddp-19;
-  p = p * t + 0x1.20cbd42da1955p-17;
-  p = p * t - 0x1.5d0352e7ac81bp-15;
-  p = p * t + 0x1.57ca2d1c70f62p-16;
-  p = p * t + 0x1.3274a4fb19af8p-12;
-  p = p * t - 0x1.b55454f286b48p-11;
-  p = p * t - 0x1.ff9cfb6170b9dp-12;
-  p = p * t + 0x1.175c3ff073a6ep-7;
-  p = p * t - 0x1.40b175c870d75p-6;
-  p = p * t - 0x1.abc1e0b7410aep-6;
-  p = p * t + 0x1.3bb315fc2bb3bp-1;
-  p = p * t + 0x1.805c5cfcedef5p+0;
-  double q = -0x1.d67368a7776f3p-20;
-  q = q * u + 0x1.30341c27eb96ap-18;
-  q = q * u + 0x1.a9c25d22b8b82p-19;
-  q = q * u - 0x1.0b4d907b5da68p-15;
-  q = q * u + 0x1.07c2575c23c9ap-14;
-  q = q * u - 0x1.3ab0d05374885p-16;
-  q = q * u - 0x1.ef3ccd298d4d4p-13;
-  q = q * u + 0x1.a1afc10440211p-11;
-  q = q * u - 0x1.a12764ad3078dp-10;
-  q = q * u + 0x1.485c530539594p-9;
-  q = q * u - 0x1.f4389320bb407p-9;
-  q = q * u + 0x1.6c44ed3168a27p-8;
-  q = q * u + 0x1.e53a5fa853ce6p-1;
-  q = q * u + 0x1.81ae3f61ba7f1p+1;
-  float r = (float)(v * (w < 5 ? p : q));
-  return a < 1 ? r : a == 1 ? __builtin_copysignf(INFINITY, x) : NAN;
 }
 
 /* Rounding to integers. Vector code without SSE4.1 has no instruction for it; from 2^23 on every f32 is an integer. */
