@@ -36,15 +36,6 @@
 #define FOLD(name) vm_fold_f32_avx512_##name
 #define FOLD_TABLE vm_fold_f32_avx512
 #include "vm_fold_loops.h"
-#undef FOLD_HALF_LOW
-#undef FOLD_HALF_HIGH
-#undef FOLD_FOURTH_LOW
-#undef FOLD_FOURTH_HIGH
-#undef FOLD_PAIR_LOW
-#undef FOLD_PAIR_HIGH
-#undef FOLD_SINGLE_LOW
-#undef FOLD_SINGLE_HIGH
-#undef FOLD_SOME
 
 #define FOLD_SOME(n, from) _mm512_mask_loadu_pd(_mm512_set1_pd(-0.0), (__mmask8)((1u << (n)) - 1), from)
 #define T double
@@ -62,14 +53,6 @@
 #define FOLD(name) vm_fold_f64_avx512_##name
 #define FOLD_TABLE vm_fold_f64_avx512
 #include "vm_fold_loops.h"
-#undef FOLD_HALF_LOW
-#undef FOLD_HALF_HIGH
-#undef FOLD_FOURTH_LOW
-#undef FOLD_FOURTH_HIGH
-#undef FOLD_PAIR_LOW
-#undef FOLD_PAIR_HIGH
-#undef FOLD_SINGLE_LOW
-#undef FOLD_SINGLE_HIGH
 
 #include "../../base/isa/isa_end.h"
 #endif

@@ -389,6 +389,17 @@ const vm_fold FOLD_TABLE[VM_FOLD_OPS] = {VM_FOLDS(FOLD_ENTRY)};
 #undef FOLD_QUICK
 #undef FOLD_SIGN
 #undef FOLD_CHOOSE
+#if FOLD_WIDTH == 64
+#undef FOLD_SOME
+#undef FOLD_HALF_LOW
+#undef FOLD_HALF_HIGH
+#undef FOLD_FOURTH_LOW
+#undef FOLD_FOURTH_HIGH
+#undef FOLD_PAIR_LOW
+#undef FOLD_PAIR_HIGH
+#undef FOLD_SINGLE_LOW
+#undef FOLD_SINGLE_HIGH
+#endif
 #undef FOLD_WIDTH
 #undef FOLD_TABLE
 #undef FOLD
